@@ -1,0 +1,91 @@
+"""Rigid-body contact with friction, solved exactly and fast, every answer with a certificate.
+
+Names are loaded when they are first used: `import stiction` itself imports neither NumPy nor Numba.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stiction.errors import InvalidProblem, MissingDependency, SolveFailed, StictionError, UnsupportedProblem
+    from stiction.problems.files import load
+    from stiction.problems.lcp import LCP, BoxLCP
+    from stiction.solutions.certificate import Certificate, certify
+    from stiction.solutions.ray import Ray
+    from stiction.solutions.solution import Solution
+    from stiction.solutions.status import Status
+    from stiction.solvers.auto import Auto
+    from stiction.solvers.block_pivot import BlockPivot
+    from stiction.solvers.cottle_dantzig import CottleDantzig
+    from stiction.solvers.enumerate import Enumerate
+    from stiction.solvers.gauss_seidel import GaussSeidel
+    from stiction.solvers.keller import Keller
+    from stiction.solvers.lemke import Lemke
+    from stiction.solvers.murty import Murty
+    from stiction.solvers.principal_pivot import PrincipalPivot
+    from stiction.solvers.smoothing_newton import SmoothingNewton
+    from stiction.solvers.solve import solve
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LCP",
+    "Auto",
+    "BlockPivot",
+    "BoxLCP",
+    "Certificate",
+    "CottleDantzig",
+    "Enumerate",
+    "GaussSeidel",
+    "InvalidProblem",
+    "Keller",
+    "Lemke",
+    "MissingDependency",
+    "Murty",
+    "PrincipalPivot",
+    "Ray",
+    "SmoothingNewton",
+    "Solution",
+    "SolveFailed",
+    "Status",
+    "StictionError",
+    "UnsupportedProblem",
+    "__version__",
+    "certify",
+    "load",
+    "solve",
+]
+
+_HOMES = {
+    "errors": ("InvalidProblem", "MissingDependency", "SolveFailed", "StictionError", "UnsupportedProblem"),
+    "problems.files": ("load",),
+    "problems.lcp": ("LCP", "BoxLCP"),
+    "solutions.certificate": ("Certificate", "certify"),
+    "solutions.ray": ("Ray",),
+    "solutions.solution": ("Solution",),
+    "solutions.status": ("Status",),
+    "solvers.auto": ("Auto",),
+    "solvers.block_pivot": ("BlockPivot",),
+    "solvers.cottle_dantzig": ("CottleDantzig",),
+    "solvers.enumerate": ("Enumerate",),
+    "solvers.gauss_seidel": ("GaussSeidel",),
+    "solvers.keller": ("Keller",),
+    "solvers.lemke": ("Lemke",),
+    "solvers.murty": ("Murty",),
+    "solvers.principal_pivot": ("PrincipalPivot",),
+    "solvers.smoothing_newton": ("SmoothingNewton",),
+    "solvers.solve": ("solve",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'stiction' has no attribute {name!r}")
+    value = getattr(_import_module(f"stiction.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

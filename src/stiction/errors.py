@@ -1,0 +1,39 @@
+"""What goes wrong, by whose mistake.
+
+`InvalidProblem` and `UnsupportedProblem` are raised before any number is computed: the question cannot be asked, or
+not of this solver. `SolveFailed` is raised after: the question was fair, and no certified answer was found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stiction.solutions import Solution
+
+
+class StictionError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InvalidProblem(StictionError, ValueError):
+    """The data do not state a problem; the message names the field, its shape or index, and what to do."""
+
+
+class UnsupportedProblem(StictionError, TypeError):
+    """The problem is well posed, but not for this solver; the message names solvers that take it."""
+
+
+class MissingDependency(StictionError, ImportError):
+    """An optional package is absent; the message names the extra that installs it."""
+
+
+class SolveFailed(StictionError):
+    """No certified answer was found. `solution` holds the last iterate, its certificate and the evidence."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__(solution.explain())
+        self.solution = solution
+
+    def __reduce__(self) -> tuple[type[SolveFailed], tuple[Solution]]:
+        return type(self), (self.solution,)

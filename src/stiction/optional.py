@@ -1,0 +1,31 @@
+"""Packages that only some uses need, one function each: the only place where they are imported."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from stiction.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def matplotlib() -> ModuleType:
+    """Matplotlib, with `matplotlib.figure` loaded.
+
+    `matplotlib().figure.Figure()` draws and saves without a display and keeps no global state, which pyplot would.
+    """
+    return _require("matplotlib", "figure", use="plots", extra="plots")
+
+
+def _require(package: str, *modules: str, use: str, extra: str) -> ModuleType:
+    """Import a package and the named modules in it, or say which extra installs it."""
+    try:
+        for module in modules:
+            import_module(f"{package}.{module}")
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] != package:
+            raise  # the package is there, and broken
+        raise MissingDependency(f"{use} need {package}: pip install 'stiction[{extra}]'") from error

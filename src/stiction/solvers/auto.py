@@ -1,0 +1,59 @@
+"""The choice made for you: the cheapest solver whose guarantee covers the problem, then the others, visibly.
+
+Symmetric matrices without a negative diagonal go to Keller, all others to Lemke; what fails there is tried with Cottle–Dantzig and
+the remaining one. The certificate decides each time. `solution.trace` tells what was tried and how it ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from stiction.solutions.certificate import judge
+from stiction.solutions.status import Status
+from stiction.solvers.contract import Contract, Proposal
+from stiction.solvers.cottle_dantzig import CottleDantzig
+from stiction.solvers.keller import Keller
+from stiction.solvers.lemke import Lemke
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stiction.problems.lcp import BoxLCP
+    from stiction.solvers.contract import Solver
+
+ENOUGH = 1e-10  # residual at which no other solver is asked
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Picks a solver by the problem, and falls back on others until one answer is certified."""
+
+    contract: ClassVar[Contract] = Contract(
+        matrix="any",
+        guarantee="what Keller, Lemke or Cottle–Dantzig guarantee",
+        cost="that of the solver chosen",
+        choose="you have no reason to choose",
+    )
+
+    def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
+        principal = problem.smallest_diagonal >= 0.0
+        order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]
+        if principal:
+            order.append(CottleDantzig())
+        trace: list[str] = []
+        best, best_residual = None, float("inf")
+        for solver in order:
+            found = solver.propose(problem, None)
+            certificate = judge(problem, found.z)[0]
+            trace.append(f"{type(solver).__name__}: {found.status.name.lower()}, residual {certificate.residual:.1e}")
+            if best is None or certificate.residual < best_residual:
+                best, best_residual = found._replace(solver=solver), certificate.residual
+            if certificate.passes(ENOUGH):
+                break
+            if found.status == Status.RAY and found.examined(problem).infeasible:
+                best = found._replace(solver=solver)
+                break
+        assert best is not None
+        return best._replace(trace=tuple(trace))

@@ -1,0 +1,76 @@
+"""What a solver says of itself, and what it hands to the judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from stiction.problems.lcp import LCP, BoxLCP
+from stiction.solutions.ray import Ray, examine
+from stiction.solutions.status import Status
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+STATUS = tuple(Status)  # by the number that kernels return
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Which problems a solver takes, what it promises there, and what it costs: the row of the solver table.
+
+    matrix: the weakest class it accepts, "any", "P0" (no negative diagonal) or "P" (positive diagonal)
+    boxes: whether it takes bounds other than 0 <= z
+    warm: whether it can use a start
+    largest: the largest n it takes, if limited
+    """
+
+    matrix: str
+    guarantee: str
+    cost: str
+    choose: str
+    boxes: bool = True
+    warm: bool = False
+    largest: int | None = None
+
+    def refusal(self, problem: BoxLCP, perturbation: float = 0.0) -> str | None:
+        """Why this problem is outside, as far as that can be seen without solving it; None if it is not.
+
+        perturbation: what the solver adds to the diagonal
+        """
+        if not self.boxes and not isinstance(problem, LCP):
+            return "it takes no bounds other than z >= 0 (an LCP)"
+        if self.matrix == "P" and problem.smallest_diagonal + perturbation <= 0.0:
+            return f"its matrix must be a P-matrix, but a diagonal entry is {problem.smallest_diagonal:g}"
+        if self.matrix == "P0" and problem.smallest_diagonal < 0.0:
+            return f"its matrix must be a P0-matrix, but a diagonal entry is {problem.smallest_diagonal:g}"
+        if self.largest is not None and problem.n > self.largest:
+            return f"it takes at most n = {self.largest}, got n = {problem.n}"
+        return None
+
+
+class Proposal(NamedTuple):
+    """What a solver claims; nothing of it is believed before it is judged."""
+
+    status: Status
+    iterations: int
+    z: NDArray[np.float64]
+    ray: NDArray[np.float64] | None = None
+    history: NDArray[np.float64] | None = None
+    trace: tuple[str, ...] = ()
+    solver: Any = None
+
+    def examined(self, problem: BoxLCP) -> Ray:
+        """What the ray proves."""
+        assert self.ray is not None
+        return examine(problem, self.ray)
+
+
+class Solver(Protocol):
+    """A frozen object of options with one verb."""
+
+    @property
+    def contract(self) -> Contract: ...
+
+    def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal: ...

@@ -1,0 +1,600 @@
+"""Principal pivoting on a box LCP: a set of members, whose rows are equations, and everyone else at a bound.
+
+    members α:  w_α = 0, z_α solved for from H_αα;   others:  z at lo (w >= 0 wanted) or at hi (w <= 0 wanted)
+
+The inverse of H_αα follows the set, O(k²) a change; z and w follow along rays, O(n k) a step. Keller's, Cottle and
+Dantzig's, Murty's and Drumwright's methods differ only in which member changes next; they share what is here, above
+all `drive`: change one violated variable until its w vanishes, letting members leave (and others join) on the way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from stiction.compiled import kernel, workspace
+from stiction.solutions.status import Status
+from stiction.solvers.basis_inverse import border, exchange_column, exchange_row, strike
+from stiction.solvers.contract import STATUS, Proposal
+from stiction.solvers.linear import add_columns, dot, invert, times, transposed_times
+from stiction.solvers.scaling import equilibrate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from stiction.problems.lcp import BoxLCP
+
+SOLVED, RAY, MAX_ITERATIONS, SINGULAR, STALLED = (
+    int(s) for s in (Status.SOLVED, Status.RAY, Status.MAX_ITERATIONS, Status.SINGULAR, Status.STALLED)
+)
+AT_LOWER, AT_UPPER, MEMBER = 0, 1, 2
+FINISHES, FLIPS, LEAVES, JOINS, NOTHING = 0, 1, 2, 3, 4
+
+NOISE = 2e-14  # violations below this part of a row's terms are rounding
+SMALL_PIVOT = 1e-12  # pivots below this part of their terms are zero
+DOUBTFUL_PIVOT = 1e-5  # pivots below this part are computed again with refinement
+SLOW = 1e-11  # rates below this part of the fastest do not block
+REFINE, REFACTOR = 1e-14, 1e-11  # equation residuals at which members are corrected, and the inverse rebuilt
+
+
+class Tableau(NamedTuple):
+    """The state of a principal pivoting method; scaled units."""
+
+    columns: Any  # (n, n) column j of the matrix in row j
+    inverse: Any  # (n, n) of the members' block
+    q: Any  # (n,)
+    lo: Any  # (n,)
+    hi: Any  # (n,)
+    row_scale: Any  # (n,)
+    column_scale: Any  # (n,)
+    z: Any  # (n,)
+    w: Any  # (n,)
+    z_rate: Any  # (n,) of the members, in their order
+    w_rate: Any  # (n,)
+    entering: Any  # (n,) inverse times a column
+    leaving: Any  # (n,) a row times the inverse
+    gathered: Any  # (n,)
+    spare: Any  # (n,)
+    state: Any  # (n,) AT_LOWER, AT_UPPER or MEMBER
+    members: Any  # (n,)
+    place: Any  # (n,) among the members, or -1
+    pivots: Any  # (n,)
+
+
+EMPTY = np.empty(0)
+
+
+def propose(
+    method: Callable[..., tuple[int, int]], problem: BoxLCP, start: NDArray[np.float64] | None, *options: float
+) -> Proposal:
+    """Run a principal pivoting kernel on a problem."""
+    n = problem.n
+    work = workspace(2 * n * n + 13 * n, 4 * n)
+    z, ray = np.empty((2, n))
+    status, pivots = method(
+        problem.H, problem.vectors, problem.symmetric, EMPTY if start is None else start, *options, *work, z, ray
+    )
+    return Proposal(STATUS[status], pivots, z, ray if status == RAY else None)
+
+
+@kernel
+def carve(n, floats, ints):
+    f = 2 * n * n
+    return Tableau(
+        floats[: n * n].reshape((n, n)),
+        floats[n * n : f].reshape((n, n)),
+        floats[f : f + n],
+        floats[f + n : f + 2 * n],
+        floats[f + 2 * n : f + 3 * n],
+        floats[f + 3 * n : f + 4 * n],
+        floats[f + 4 * n : f + 5 * n],
+        floats[f + 5 * n : f + 6 * n],
+        floats[f + 6 * n : f + 7 * n],
+        floats[f + 7 * n : f + 8 * n],
+        floats[f + 8 * n : f + 9 * n],
+        floats[f + 9 * n : f + 10 * n],
+        floats[f + 10 * n : f + 11 * n],
+        floats[f + 11 * n : f + 12 * n],
+        floats[f + 12 * n : f + 13 * n],
+        ints[:n],
+        ints[n : 2 * n],
+        ints[2 * n : 3 * n],
+        ints[3 * n : 4 * n],
+    )
+
+
+@kernel
+def begin(H, vectors, symmetric, start, t):
+    """Scale the problem; free variables join, and those strictly inside their bounds in `start` (if it has n entries).
+
+    Returns (τ, number of members), -1 members if their block is singular.
+    """
+    n = len(t.q)
+    tau = equilibrate(H, vectors, symmetric, t.columns, t.q, t.lo, t.hi, t.row_scale, t.column_scale)
+    size = 0
+    warm = len(start) == n
+    for i in range(n):
+        t.place[i] = -1
+        free = np.isinf(t.lo[i]) and np.isinf(t.hi[i])
+        inside = warm and vectors[1, i] < start[i] < vectors[2, i]
+        if free or inside:
+            t.state[i], t.z[i] = MEMBER, 0.0
+            t.members[size], t.place[i] = i, size
+            size += 1
+        elif np.isfinite(t.lo[i]) and not (warm and start[i] == vectors[2, i]):
+            t.state[i], t.z[i] = AT_LOWER, t.lo[i]
+        else:
+            t.state[i], t.z[i] = AT_UPPER, t.hi[i]
+    if size > 0 and not rebuild(t, size):
+        return tau, -1
+    residuals(t, size)
+    correct(t, size)
+    return tau, size
+
+
+@kernel
+def finish(vectors, tau, t, z):
+    """Read the answer in the units of the problem; what lies at a bound lies there exactly."""
+    for i in range(len(z)):
+        if t.state[i] == MEMBER:
+            z[i] = min(max(t.z[i] * t.column_scale[i] * tau, vectors[1, i]), vectors[2, i])
+        else:
+            z[i] = vectors[1, i] if t.state[i] == AT_LOWER else vectors[2, i]
+
+
+@kernel
+def read_ray(t, size, driven, sense, ray):
+    """The direction of the last rates, in the units of the problem."""
+    for i in range(len(ray)):
+        ray[i] = 0.0
+    for u in range(size):
+        ray[t.members[u]] = t.z_rate[u] * t.column_scale[t.members[u]]
+    if t.place[driven] < 0:
+        ray[driven] = sense * t.column_scale[driven]
+
+
+@kernel
+def residuals(t, size):
+    """w = H z + q from scratch."""
+    n = len(t.q)
+    for i in range(n):
+        t.w[i] = t.q[i]
+    for j in range(n):
+        if t.state[j] != MEMBER and t.z[j] != 0.0:
+            zj, column = t.z[j], t.columns[j]
+            for i in range(n):
+                t.w[i] += zj * column[i]
+    for u in range(size):
+        t.gathered[u] = t.z[t.members[u]]
+    add_columns(t.columns, t.members, t.gathered, size, n, t.w)
+
+
+@kernel
+def rebuild(t, size):
+    """The inverse of the members' block from the matrix; False if it is singular to working precision."""
+    K = t.inverse
+    largest = 0.0
+    for e in range(size):
+        for u in range(size):
+            K[e, u] = t.columns[t.members[u], t.members[e]]
+            largest = max(largest, abs(K[e, u]))
+    if not invert(K, t.pivots, size):
+        return False
+    for e in range(size):
+        for u in range(size):
+            if not abs(K[e, u]) * largest < 1e14:
+                return False
+    return True
+
+
+@kernel
+def correct(t, size):
+    """One step of iterative refinement of the members, and w anew."""
+    if size > 0:
+        for e in range(size):
+            t.gathered[e] = t.w[t.members[e]]
+        times(t.inverse, t.gathered, size, t.entering)
+        for u in range(size):
+            t.z[t.members[u]] -= t.entering[u]
+        residuals(t, size)
+
+
+@kernel
+def magnitude(t, size):
+    """The size of the terms of a row: |q| is at most one, entries of the matrix about one."""
+    total = 1.0
+    for u in range(size):
+        total += abs(t.z[t.members[u]])
+    return total
+
+
+@kernel
+def settle(t, size):
+    """Correct the members where their equations have drifted; False if their block has become singular."""
+    worst = 0.0
+    for u in range(size):
+        worst = max(worst, abs(t.w[t.members[u]]))
+    scale = magnitude(t, size)
+    if worst > REFACTOR * scale and not rebuild(t, size):
+        return False
+    if worst > REFINE * scale:
+        residuals(t, size)
+        correct(t, size)
+    return True
+
+
+@kernel
+def column_times_inverse(t, size, variable, symmetric):
+    """entering = K H_α,variable, leaving = H_variable,α K; returns the Schur complement of the variable, 0 if it vanishes."""
+    column = t.columns[variable]
+    for u in range(size):
+        t.gathered[u] = column[t.members[u]]
+    times(t.inverse, t.gathered, size, t.entering)
+    pivot, terms = schur(t, size, variable)
+    if pivot < DOUBTFUL_PIVOT * terms:
+        refine_entering(t, size, variable)
+        pivot, terms = schur(t, size, variable)
+    if symmetric:
+        for u in range(size):
+            t.leaving[u] = t.entering[u]
+    else:
+        for u in range(size):
+            t.gathered[u] = t.columns[t.members[u], variable]
+        transposed_times(t.inverse, t.gathered, size, t.leaving)
+    return pivot if pivot > SMALL_PIVOT * terms else 0.0
+
+
+@kernel
+def schur(t, size, variable):
+    """H_vv - H_vα entering, and the size of its terms."""
+    total = t.columns[variable, variable]
+    terms = abs(total)
+    for u in range(size):
+        term = t.columns[t.members[u], variable] * t.entering[u]
+        total -= term
+        terms += abs(term)
+    return total, terms
+
+
+@kernel
+def refine_entering(t, size, variable):
+    """One step of iterative refinement of H_αα entering = H_α,variable."""
+    for e in range(size):
+        row = t.members[e]
+        total = -t.columns[variable, row]
+        for u in range(size):
+            total += t.columns[t.members[u], row] * t.entering[u]
+        t.gathered[e] = total
+    times(t.inverse, t.gathered, size, t.spare)
+    for u in range(size):
+        t.entering[u] -= t.spare[u]
+
+
+@kernel
+def join(t, size, variable, pivot):
+    """The variable becomes a member; entering and leaving hold its column and row times the inverse."""
+    border(t.inverse, size, t.entering, t.leaving, pivot)
+    t.members[size], t.place[variable], t.state[variable] = variable, size, MEMBER
+    return size + 1
+
+
+@kernel
+def drop(t, size, slot, state):
+    """The member in this slot goes to a bound."""
+    strike(t.inverse, size, slot, slot)
+    last = size - 1
+    gone, moved = t.members[slot], t.members[last]
+    t.members[slot], t.place[moved] = moved, slot
+    t.place[gone], t.state[gone] = -1, state
+    return last
+
+
+@kernel
+def rest(t, variable):
+    """Put a non-member exactly at its bound."""
+    t.z[variable] = t.lo[variable] if t.state[variable] == AT_LOWER else t.hi[variable]
+
+
+@kernel
+def wanted(t, variable):
+    """The direction in which a non-member may leave its bound: 1 from lo, -1 from hi, 0 if it is fixed."""
+    if t.lo[variable] == t.hi[variable]:
+        return 0.0
+    return 1.0 if t.state[variable] == AT_LOWER else -1.0
+
+
+@kernel
+def violated(t, size, in_order, loosened):
+    """The non-member whose w has the wrong sign by the most beyond rounding, or the first such; -1 if there is none."""
+    noise = NOISE * loosened
+    scale = magnitude(t, size)
+    worst, which = 0.0, -1
+    for i in range(len(t.q)):
+        if t.state[i] != MEMBER:
+            violation = -wanted(t, i) * t.w[i]
+            if violation > worst and violation > noise * (abs(t.q[i]) + scale - 1.0):
+                worst, which = violation, i
+                if in_order:
+                    return which
+    return which
+
+
+@kernel
+def rates_of_variable(t, size, driven, sense):
+    """Rates as z_driven (not a member) moves by `sense`; entering = K H_α,driven."""
+    n = len(t.q)
+    for u in range(size):
+        t.z_rate[u] = -sense * t.entering[u]
+    column = t.columns[driven]
+    for i in range(n):
+        t.w_rate[i] = sense * column[i]
+    add_columns(t.columns, t.members, t.z_rate, size, n, t.w_rate)
+
+
+@kernel
+def rates_of_row(t, size, driven, sense):
+    """Rates as w_driven (a member's) moves by `sense`."""
+    n = len(t.q)
+    slot = t.place[driven]
+    for u in range(size):
+        t.z_rate[u] = sense * t.inverse[u, slot]
+    for i in range(n):
+        t.w_rate[i] = 0.0
+    add_columns(t.columns, t.members, t.z_rate, size, n, t.w_rate)
+
+
+@kernel
+def make_member(t, size, variable, symmetric):
+    """Join a variable and move all members so that its w vanishes, whatever bounds that crosses; -1 if it cannot."""
+    pivot = column_times_inverse(t, size, variable, symmetric)
+    if pivot == 0.0:
+        return -1
+    rates_of_variable(t, size, variable, 1.0)
+    step = -t.w[variable] / pivot
+    advance(t, size, step)
+    t.z[variable] += step
+    t.w[variable] = 0.0
+    return join(t, size, variable, pivot)
+
+
+@kernel
+def send_to_bound(t, size, variable, state):
+    """Drop a member to a bound and move the others so that their w stay zero, whatever bounds that crosses."""
+    slot = t.place[variable]
+    bound = t.lo[variable] if state == AT_LOWER else t.hi[variable]
+    rates_of_row(t, size, variable, 1.0)
+    advance(t, size, (bound - t.z[variable]) / t.inverse[slot, slot])
+    size = drop(t, size, slot, state)
+    rest(t, variable)
+    return size
+
+
+@kernel
+def advance(t, size, step):
+    for u in range(size):
+        t.z[t.members[u]] += step * t.z_rate[u]
+    for i in range(len(t.q)):
+        t.w[i] += step * t.w_rate[i]
+
+
+@kernel
+def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
+    """Drive one violated row after the other until none is left; from `guard_after` pivots on, guard the satisfied ones.
+
+    Returns (status, pivots, number of members).
+    """
+    n = len(t.q)
+    pivots, verified = 0, False
+    while pivots <= max_pivots:
+        loosened = 1.0 + pivots / (10.0 * n + 50.0)
+        driven = violated(t, size, in_order, loosened)
+        if driven < 0:
+            if verified:
+                return SOLVED, pivots, size
+            residuals(t, size)  # believe it only from the matrix, not from accumulated steps
+            correct(t, size)
+            verified = True
+            continue
+        verified = False
+        guard = pivots >= guard_after
+        status, count, size = drive(t, size, driven, guard, symmetric, max_pivots + 1 - pivots, ray)
+        pivots += count
+        if status != SOLVED:
+            return status, pivots, size
+        if not settle(t, size):
+            return SINGULAR, pivots, size
+    return MAX_ITERATIONS, pivots, size
+
+
+@kernel
+def drive(t, size, driven, watch, symmetric, limit, ray):
+    """Move the violated variable `driven` off its bound until w_driven = 0, or it reaches its other bound.
+
+    Members that reach a bound leave; if `watch`, others whose w would change its sign join. A change whose pivot is zero is made
+    together with the driven variable, as a pivot of two: then w_driven is driven instead of z_driven, or the other way round.
+    Returns (status, pivots, number of members).
+    """
+    sense = wanted(t, driven)
+    by_row = False
+    pivots, idle = 0, 0
+    while pivots < limit:
+        pivot = 0.0
+        if by_row:
+            rates_of_row(t, size, driven, sense)
+            speed = 1.0
+        else:
+            pivot = column_times_inverse(t, size, driven, symmetric)
+            rates_of_variable(t, size, driven, sense)
+            speed = pivot
+        event, which, step = first_event(t, size, driven, sense, by_row, speed, watch, idle > 2 * len(t.q))
+        if event == NOTHING:
+            read_ray(t, size, driven, sense, ray)
+            return RAY, pivots, size
+        idle = idle + 1 if step == 0.0 else 0
+        advance(t, size, step)
+        if not by_row:
+            t.z[driven] += sense * step
+        pivots += 1
+
+        if event == FINISHES:
+            if not by_row:
+                size = join(t, size, driven, pivot)
+            t.w[driven] = 0.0
+            return SOLVED, pivots, size
+        if event == FLIPS:
+            t.state[driven] = AT_UPPER if sense > 0.0 else AT_LOWER
+            rest(t, driven)
+            return SOLVED, pivots, size
+        if event == LEAVES:
+            leaver = t.members[which]
+            to = AT_LOWER if t.z_rate[which] < 0.0 else AT_UPPER
+            diagonal = t.inverse[which, which]
+            if leaver == driven or abs(diagonal) > SMALL_PIVOT * abs(t.z_rate[which]):
+                size = drop(t, size, which, to)
+                rest(t, leaver)
+                if leaver == driven:
+                    if -wanted(t, driven) * t.w[driven] <= 0.0:
+                        return SOLVED, pivots, size
+                    by_row = False
+            elif by_row:
+                size = drop_pair(t, size, which, t.place[driven], to)
+                t.state[driven] = AT_LOWER if sense > 0.0 else AT_UPPER
+                rest(t, leaver)
+                by_row = False
+                pivots += 1
+            else:
+                swap(t, size, which, driven, to)
+                rest(t, leaver)
+                by_row = True
+                pivots += 1
+        else:
+            t.w[which] = 0.0
+            pivot = column_times_inverse(t, size, which, symmetric)
+            if pivot > 0.0:
+                size = join(t, size, which, pivot)
+            elif by_row:
+                swap(t, size, t.place[driven], which, t.state[driven])
+                t.state[driven] = AT_LOWER if sense > 0.0 else AT_UPPER
+                by_row = False
+                pivots += 1
+            else:
+                size = join_pair(t, size, driven, which)
+                by_row = True
+                pivots += 1
+    return MAX_ITERATIONS, pivots, size
+
+
+@kernel
+def first_event(t, size, driven, sense, by_row, speed, watch, least_index):
+    """What stops the motion first: (event, slot or variable, step). Ties go to the fastest, or to the least index."""
+    fastest = max(speed, 1.0)
+    for u in range(size):
+        fastest = max(fastest, abs(t.z_rate[u]))
+    slow = SLOW * fastest
+    event, which, step, best = NOTHING, -1, np.inf, 0.0
+    if speed > 0.0:
+        event, step, best = FINISHES, max(-sense * t.w[driven], 0.0) / speed, speed
+    if not by_row:
+        flip = t.hi[driven] - t.z[driven] if sense > 0.0 else t.z[driven] - t.lo[driven]
+        if flip <= step:
+            event, step, best = FLIPS, max(flip, 0.0), 1.0
+    tie = 1e-14 * magnitude(t, size)
+    for u in range(size):
+        variable, rate = t.members[u], t.z_rate[u]
+        if abs(rate) > slow:
+            gap = t.z[variable] - t.lo[variable] if rate < 0.0 else t.hi[variable] - t.z[variable]
+            if gap < np.inf:
+                gap, rate = max(gap, 0.0), abs(rate)
+                if gap < step * rate - tie or (
+                    event == LEAVES
+                    and gap <= step * rate + tie
+                    and (variable < t.members[which] if least_index else rate > best)
+                ):
+                    event, which, step, best = LEAVES, u, gap / rate, rate
+    if watch:
+        for i in range(len(t.q)):
+            if t.state[i] != MEMBER and i != driven:
+                side = wanted(t, i)
+                gap, rate = side * t.w[i], -side * t.w_rate[i]
+                if rate > slow and gap >= -tie:
+                    gap = max(gap, 0.0)
+                    if gap < step * rate - tie or (
+                        event == JOINS and gap <= step * rate + tie and rate > best and not least_index
+                    ):
+                        event, which, step, best = JOINS, i, gap / rate, rate
+    return event, which, step
+
+
+@kernel
+def swap(t, size, slot, variable, state):
+    """A member goes to a bound and a non-member takes its slot, in one pivot of two."""
+    gone = t.members[slot]
+    column = t.columns[variable]
+    for u in range(size):
+        t.gathered[u] = column[t.members[u]]
+    times(t.inverse, t.gathered, size, t.entering)
+    exchange_column(t.inverse, size, slot, t.entering)
+    t.members[slot] = variable
+    for u in range(size):
+        t.gathered[u] = t.columns[t.members[u], variable]
+    transposed_times(t.inverse, t.gathered, size, t.leaving)
+    exchange_row(t.inverse, size, slot, t.leaving)
+    t.place[variable], t.state[variable] = slot, MEMBER
+    t.place[gone], t.state[gone] = -1, state
+
+
+@kernel
+def join_pair(t, size, first, second):
+    """Two variables become members at once: first with the row of second, second with the row of first."""
+    column_and_row(t, size, first, second)
+    border(t.inverse, size, t.entering, t.leaving, cross_pivot(t, size, first, second))
+    t.members[size] = first
+    column = t.columns[second]
+    for e in range(size):
+        t.gathered[e] = column[t.members[e]]
+    t.gathered[size] = column[second]
+    times(t.inverse, t.gathered, size + 1, t.entering)
+    for u in range(size + 1):
+        t.gathered[u] = t.columns[t.members[u], first]
+    transposed_times(t.inverse, t.gathered, size + 1, t.leaving)
+    pivot = column[first] - dot(t.gathered, t.entering, size + 1)
+    border(t.inverse, size + 1, t.entering, t.leaving, pivot)
+    t.members[size + 1] = second
+    swap_columns(t.inverse, size + 2, size, size + 1)  # equations came in the other order
+    t.place[first], t.state[first] = size, MEMBER
+    t.place[second], t.state[second] = size + 1, MEMBER
+    return size + 2
+
+
+@kernel
+def column_and_row(t, size, variable, row):
+    """entering = K times the variable's column, leaving = the row times K."""
+    for e in range(size):
+        t.gathered[e] = t.columns[variable, t.members[e]]
+    times(t.inverse, t.gathered, size, t.entering)
+    for u in range(size):
+        t.gathered[u] = t.columns[t.members[u], row]
+    transposed_times(t.inverse, t.gathered, size, t.leaving)
+
+
+@kernel
+def cross_pivot(t, size, variable, row):
+    return t.columns[variable, row] - dot(t.gathered, t.entering, size)
+
+
+@kernel
+def drop_pair(t, size, slot, driven_slot, state):
+    """Two members leave at once, the driven one to be driven again from where it is."""
+    driven = t.members[driven_slot]
+    swap_columns(t.inverse, size, slot, driven_slot)
+    size = drop(t, size, slot, state)
+    return drop(t, size, t.place[driven], state)
+
+
+@kernel
+def swap_columns(K, k, a, b):
+    for i in range(k):
+        K[i, a], K[i, b] = K[i, b], K[i, a]

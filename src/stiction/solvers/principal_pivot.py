@@ -1,0 +1,109 @@
+"""Principal pivoting method I as modified by Drumwright: at most two members change at a time, the worst of each kind.
+
+The row that is most violated joins the members; the member that is most negative leaves; if no row is violated, only the latter.
+Few pivots are usual where contacts are many and freedoms few. The method may cycle, and a joining row may depend on the
+members' (a singular block); in both cases the answer is finished by Keller's rule, which is finite.
+
+[Drumwright2013, Algorithm 1]: its "nonbasic" set is the set of members here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from stiction.compiled import kernel
+from stiction.solvers.contract import Contract, Proposal
+from stiction.solvers.principal import (
+    AT_LOWER,
+    MAX_ITERATIONS,
+    NOISE,
+    SINGULAR,
+    SOLVED,
+    begin,
+    carve,
+    correct,
+    drive_all,
+    finish,
+    magnitude,
+    make_member,
+    propose,
+    residuals,
+    send_to_bound,
+    settle,
+    violated,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stiction.problems.lcp import BoxLCP
+
+
+@dataclass(frozen=True)
+class PrincipalPivot:
+    """Drumwright's modified principal pivoting, for LCP.
+
+    max_pivots: pivots after which Keller's rule takes over; 10 n + 50 if not given
+    """
+
+    max_pivots: int | None = None
+
+    contract: ClassVar[Contract] = Contract(
+        matrix="P0",
+        guarantee="PSD matrices, symmetric or not, and P-matrices, by falling back on Keller's rule",
+        cost="few pivots of O(n k) where k stays small",
+        choose="many rows, few of them active: contact without friction or without slip",
+        boxes=False,
+        warm=True,
+    )
+
+    def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
+        limit = 10 * problem.n + 50 if self.max_pivots is None else self.max_pivots
+        return propose(principal_pivot, problem, start, limit)
+
+
+@kernel
+def principal_pivot(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
+    n = len(z)
+    t = carve(n, floats, ints)
+    tau, size = begin(H, vectors, symmetric, start, t)
+    status, pivots, verified = SINGULAR if size < 0 else MAX_ITERATIONS, 0, False
+    while status == MAX_ITERATIONS and pivots <= max_pivots:
+        row = violated(t, size, False, 1.0)  # lines 15 to 18 of the algorithm
+        member = most_negative_member(t, size)
+        if row < 0 and member < 0:
+            if verified:
+                status = SOLVED
+                break
+            residuals(t, size)
+            correct(t, size)
+            verified = True
+            continue
+        verified = False
+        if row >= 0:
+            size = make_member(t, size, row, symmetric)
+            pivots += 1
+        if size > 0 and member >= 0:
+            size = send_to_bound(t, size, member, AT_LOWER)
+            pivots += 1
+        if size < 0 or not settle(t, size):
+            status = SINGULAR
+    if status != SOLVED:
+        tau, size = begin(H, vectors, symmetric, z[:0], t)
+        status, more, size = drive_all(t, size, 8 * n + 50 if symmetric else 2 * n + 20, False, symmetric, 100 * n, ray)
+        pivots += more
+    finish(vectors, tau, t, z)
+    return status, pivots
+
+
+@kernel
+def most_negative_member(t, size):
+    """The member below zero by the most, beyond rounding; -1 if there is none."""
+    allowed = -NOISE * magnitude(t, size)
+    which = -1
+    for u in range(size):
+        if t.z[t.members[u]] < allowed:
+            allowed, which = t.z[t.members[u]], t.members[u]
+    return which
