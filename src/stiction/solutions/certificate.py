@@ -8,8 +8,9 @@ w, so both are made dimensionless first, by scales that follow every change of u
     z_i max_j |H_ji| / s_j                  what removing z_i changes, in the terms of the row that feels it most
 
 So a residual r says: each row is zero to r of its terms, or its variable lies at its bound up to what no row feels
-by more than r. A row with q_i = 0 gets at least |H_ij| times the smallest z_j that could cancel some q_k, lest rounding
-noise in z be measured against itself.
+by more than r. Two things would defeat this. Rounding noise in a row that is all zeros must not be measured against itself, and an
+enormous z must not make any violation look small, as it could for a singular problem without a solution. So s_i is kept within
+a factor of 1000 of the largest |q|, rows being compared after equilibration.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def certify(problem: BoxLCP, solution: Any) -> Certificate:
 def judge(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Certificate, NDArray[np.float64]]:
     """The certificate of `z`, and w = H z + q."""
     w = np.empty(problem.n)
-    return Certificate(*_natural_map()(problem.H, problem.vectors, z, w)), w
+    return Certificate(*_natural_map()(problem.H, problem.vectors, problem.symmetric, z, w)), w
 
 
 @cache

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from stiction.compiled import kernel, sums, workspace
 
 
-def natural_map(H, vectors, z, w):  # type: ignore[no-untyped-def]
+# A row's terms count as no less than this part of the problem's own scale, and no more than this many times it.
+LEAST, MOST = 1e-3, 1e3
+
+
+def natural_map(H, vectors, symmetric, z, w):  # type: ignore[no-untyped-def]
     """(residual, index, lower, upper, complementarity) of `z`; `w` is filled."""
-    return judge_into(H, vectors, z, w, workspace(3 * len(z), 0).floats)
+    return judge_into(H, vectors, symmetric, z, w, workspace(4 * len(z), 0).floats)
 
 
 @kernel
-def judge_into(H, vectors, z, w, floats):
+def judge_into(H, vectors, symmetric, z, w, floats):
     n = len(z)
     q, lo, hi = vectors[0], vectors[1], vectors[2]
-    scale, weight, floor = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n]
+    scale, weight = floats[:n], floats[n : 2 * n]
     row_terms(H, q, z, w, scale)
-    raise_zero_rows(H, q, z, scale, floor)
+    clip_to_problem_scale(H, q, symmetric, scale, floats[2 * n : 3 * n], floats[3 * n : 4 * n])
     felt_weights(H, scale, weight)
 
     residual, index, lower, upper, complementarity = 0.0, -1, 0.0, 0.0, 0.0
@@ -58,25 +64,53 @@ def row_terms(H, q, z, w, scale):
 
 
 @kernel
-def raise_zero_rows(H, q, z, scale, floor):
-    """Give rows with q_i = 0 the scale that other rows imply for the variables they hold."""
+def clip_to_problem_scale(H, q, symmetric, scale, row, column):
+    """Keep each row's scale within a factor of what q gives it, rows being compared after equilibration."""
     n = len(q)
-    any_zero = False
+    if not (symmetric and unit_diagonal(H, row)):
+        geometric_means(H, row, column)
+    size = 0.0
     for i in range(n):
-        any_zero = any_zero or q[i] == 0.0
-    if not any_zero:
-        return
-    floor[:] = 0.0  # 1 / (smallest z_j that cancels some q_k)
-    for k in range(n):
-        if q[k] != 0.0:
-            inverse = 1.0 / abs(q[k])
-            for j in range(n):
-                floor[j] = max(floor[j], abs(H[k, j]) * inverse)
+        size = max(size, row[i] * abs(q[i]))
+    if size > 0.0:
+        for i in range(n):
+            scale[i] = min(max(scale[i], LEAST * size / row[i]), MOST * size / row[i])
+
+
+@kernel
+def unit_diagonal(H, row):
+    """Row scales that, applied to both sides, make the diagonal one; False if it is not positive."""
+    for i in range(len(row)):
+        if not H[i, i] > 0.0:
+            return False
+        row[i] = 1.0 / math.sqrt(H[i, i])
+    return True
+
+
+@kernel
+def geometric_means(H, row, column):
+    """Row scales that remain when every column, then every row, is divided by the geometric mean of its entries.
+
+    Scaling rows or columns of a matrix without zeros changes nothing but these scales themselves.
+    """
+    n = len(row)
     for i in range(n):
-        if q[i] == 0.0:
-            for j in range(n):
-                if floor[j] > 0.0:
-                    scale[i] = max(scale[i], abs(H[i, j]) / floor[j])
+        row[i] = 0.0  # counts of non-zeros first
+        column[i] = 0.0
+    for i in range(n):
+        for j in range(n):
+            if H[i, j] != 0.0:
+                column[j] += math.log2(abs(H[i, j]))
+                row[j] += 1.0
+    for j in range(n):
+        column[j] = column[j] / row[j] if row[j] > 0.0 else 0.0
+    for i in range(n):
+        total, count = 0.0, 0.0
+        for j in range(n):
+            if H[i, j] != 0.0:
+                total += math.log2(abs(H[i, j])) - column[j]
+                count += 1.0
+        row[i] = 2.0 ** (-total / count) if count > 0.0 else 1.0
 
 
 @kernel

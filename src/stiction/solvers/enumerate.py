@@ -44,9 +44,9 @@ class Enumerate:
         n = problem.n
         choices = np.array([sides(lo, hi) for lo, hi in zip(problem.lo, problem.hi, strict=True)]).reshape(n, 4)
         total = int(np.prod(choices[:, 3])) if n else 1
-        work = workspace(n * n + 6 * n, 3 * n)
+        work = workspace(n * n + 7 * n, 3 * n)
         z, singular = np.zeros(n), np.empty(total, np.int64)
-        tried, residual, skipped = try_supports(problem.H, problem.vectors, choices, *work, z, singular)
+        tried, residual, skipped = try_supports(problem.H, problem.vectors, problem.symmetric, choices, *work, z, singular)
         if residual <= 1e-9:
             return Proposal(Status.SOLVED, tried, z)
         for code in singular[:skipped]:
@@ -94,11 +94,11 @@ def point_of_singular_support(problem: BoxLCP, choices: NDArray[np.int64], code:
 
 
 @kernel
-def try_supports(H, vectors, choices, floats, ints, z, singular):
+def try_supports(H, vectors, symmetric, choices, floats, ints, z, singular):
     """Solve all supports, keep the best. Returns (tried, residual, number of singular supports)."""
     n = len(z)
-    A = floats[3 * n : 3 * n + n * n].reshape((n, n))
-    f = 3 * n + n * n
+    A = floats[4 * n : 4 * n + n * n].reshape((n, n))
+    f = 4 * n + n * n
     x, trial, w = floats[f : f + n], floats[f + n : f + 2 * n], floats[f + 2 * n : f + 3 * n]
     state, members, pivots = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
     best, skipped = np.inf, 0
@@ -126,7 +126,7 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
         for u in range(size):
             i = members[u]
             trial[i] = min(max(x[u], vectors[1, i]), vectors[2, i])
-        residual = judge_into(H, vectors, trial, w, floats)[0]
+        residual = judge_into(H, vectors, symmetric, trial, w, floats)[0]
         if residual < best:
             best = residual
             for i in range(n):

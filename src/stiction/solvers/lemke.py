@@ -22,17 +22,18 @@ import numpy as np
 from stiction.compiled import kernel, workspace
 from stiction.errors import InvalidProblem
 from stiction.problems.lcp import BoxLCP, vector
+from stiction.solutions.ray import examine
 from stiction.solutions.status import Status
 from stiction.solvers.basis_inverse import border, exchange_column, exchange_row, strike
-from stiction.solvers.contract import Contract, Proposal
+from stiction.solvers.contract import STATUS, Contract, Proposal
 from stiction.solvers.linear import add_columns, dot, invert, times, transposed_times
 from stiction.solvers.scaling import equilibrate
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-SOLVED, RAY, MAX_ITERATIONS, SINGULAR, STALLED = (
-    int(s) for s in (Status.SOLVED, Status.RAY, Status.MAX_ITERATIONS, Status.SINGULAR, Status.STALLED)
+SOLVED, RAY, MAX_ITERATIONS, SINGULAR = (
+    int(s) for s in (Status.SOLVED, Status.RAY, Status.MAX_ITERATIONS, Status.SINGULAR)
 )
 AT_LOWER, AT_UPPER, UNKNOWN = 0, 1, 2
 NOTHING, FLIPS, LEAVES, VANISHES = 0, 1, 2, 3
@@ -41,7 +42,7 @@ HARRIS = 1e-12  # how far a basic quantity may overshoot its bound, in units of 
 SMALL_RATE = 1e-10  # slower quantities do not block, in units of the fastest
 TIE = 1e-13  # steps closer than this are equal
 REFINE, REFACTOR = 1e-13, 1e-11  # equation residuals at which the unknowns are corrected, and the inverse rebuilt
-ACCEPT = 1e-10  # largest violation of the final basis, in scaled units; what is worse is tried with another cover
+ACCEPT = 1e-13  # largest violation of the final basis, in scaled units; what is worse is tried with another cover
 
 
 @dataclass(frozen=True)
@@ -69,21 +70,25 @@ class Lemke:
         given = None if self.cover is None else self._checked_cover(n)
         limit = 20 * n + 200 if self.max_pivots is None else self.max_pivots
         work = workspace(2 * (n + 1) * (n + 1) + 19 * (n + 1), 6 * (n + 1))
-        z, ray, pivots = np.empty(n), np.empty(n), 0
-        proposal = Proposal(Status.MAX_ITERATIONS, 0, z)
+        best, least, pivots = None, np.inf, 0
         for attempt in range(max(1, self.tries)):
+            z, ray = np.empty((2, n))
             cover = EMPTY if attempt == 0 and given is None else irregular(n, attempt, given)
-            slack = HARRIS * (1.0, 1.0, 100.0, 0.01)[attempt % 4]
-            status, count = lemke(
-                problem.H, problem.vectors, problem.symmetric, cover, slack, limit, work.floats, work.ints, z, ray
+            slack = HARRIS * (1.0, 0.01, 100.0)[attempt % 3]
+            status, count, violation = lemke(
+                problem.H, problem.vectors, problem.symmetric, cover, slack, limit, *work, z, ray
             )
             pivots += count
-            proposal = Proposal(Status(status), pivots, z, ray if status == RAY else None)
-            if status == SOLVED or (status == RAY and proposal.examined(problem).infeasible):
-                return proposal
-            if status == SINGULAR:
-                return self._with_free_variables_split(problem, start, proposal)
-        return proposal
+            if status == SOLVED and violation <= ACCEPT:
+                return Proposal(Status.SOLVED, pivots, z)
+            if status == RAY and examine(problem, ray).infeasible:
+                return Proposal(Status.RAY, pivots, z, ray)
+            if status == SINGULAR and count == 0:
+                return self._with_free_variables_split(problem)
+            if best is None or violation < least:
+                best, least = Proposal(STATUS[status], pivots, z, ray if status == RAY else None), violation
+        assert best is not None
+        return best._replace(iterations=pivots)
 
     def _checked_cover(self, n: int) -> NDArray[np.float64]:
         cover = vector("Lemke", "cover", self.cover, n, "the problem")
@@ -92,11 +97,9 @@ class Lemke:
             raise InvalidProblem(f"Lemke: cover must be positive, but cover[{i}] = {cover[i]:g}")
         return cover
 
-    def _with_free_variables_split(self, problem: BoxLCP, start: Any, failed: Proposal) -> Proposal:
+    def _with_free_variables_split(self, problem: BoxLCP) -> Proposal:
         """Free variables whose block is singular become differences of two non-negative ones."""
         free = np.flatnonzero(np.isinf(problem.lo) & np.isinf(problem.hi))
-        if free.size == 0:
-            return failed
         sign = np.concatenate([np.ones(problem.n), -np.ones(free.size)])
         index = np.concatenate([np.arange(problem.n), free])
         lo, hi = problem.lo[index].copy(), problem.hi[index].copy()
@@ -110,7 +113,7 @@ class Lemke:
         if found.ray is not None:
             ray = found.ray[: problem.n].copy()
             ray[free] -= found.ray[problem.n :]
-        return Proposal(found.status, failed.iterations + found.iterations, merged, ray)
+        return Proposal(found.status, found.iterations, merged, ray)
 
 
 EMPTY = np.empty(0)
@@ -188,7 +191,7 @@ def carve(n, floats, ints):
 
 @kernel
 def lemke(H, vectors, symmetric, cover, slack, max_pivots, floats, ints, z, ray):
-    """Follow one path. Returns (status, pivots); `z` is the answer or the last point, `ray` its direction if RAY."""
+    """Follow one path. Returns (status, pivots, violation); `z` is the answer or the last point, `ray` its direction."""
     n = len(z)
     path = carve(n, floats, ints)
     tau = equilibrate(
@@ -196,12 +199,14 @@ def lemke(H, vectors, symmetric, cover, slack, max_pivots, floats, ints, z, ray)
     )
     size = rest_at_bounds(path)
     if size < 0:
-        return SINGULAR, 0
-    status, pivots, size = SOLVED, 0, size
+        return SINGULAR, 0, np.inf
+    status, pivots, violation = SOLVED, 0, np.inf
     if set_cover(path, cover):
         status, pivots, size = follow(path, size, slack, max_pivots)
-    if status == SOLVED and not settle(path, size):
-        status = STALLED
+    if status == SOLVED:
+        violation = settle(path, size)
+        if not violation < np.inf:
+            status = SINGULAR
     for i in range(n):
         ray[i] = 0.0
         if path.state[i] == UNKNOWN:
@@ -215,7 +220,7 @@ def lemke(H, vectors, symmetric, cover, slack, max_pivots, floats, ints, z, ray)
         driven = path.pivots[0]
         if driven >= 0:
             ray[driven] = (1.0 if path.state[driven] == AT_LOWER else -1.0) * path.column_scale[driven]
-    return status, pivots
+    return status, pivots, violation
 
 
 @kernel
@@ -590,23 +595,21 @@ def equation_residual(path, size):
 
 @kernel
 def settle(path, size):
-    """Solve the final basis anew with refinement; whether it respects all bounds up to rounding."""
+    """Solve the final basis anew with refinement; by how much it violates its bounds, infinity if it is singular."""
     n = len(path.q)
     residuals(path)
     correct(path, size)
     if equation_residual(path, size) > REFINE:
         if not rebuild(path, size):
-            return False
+            return np.inf
         correct(path, size)
         correct(path, size)
-    largest = 1.0
+    largest, worst = 1.0, 0.0
     for u in range(size):
         largest = max(largest, abs(path.z[path.unknowns[u]]))
-    allowed = ACCEPT * largest
     for i in range(n):
         if path.state[i] == UNKNOWN:
-            if path.z[i] < path.lo[i] - allowed or path.z[i] > path.hi[i] + allowed or abs(path.w[i]) > allowed:
-                return False
-        elif path.lo[i] < path.hi[i] and (path.w[i] if path.state[i] == AT_LOWER else -path.w[i]) < -allowed:
-            return False
-    return True
+            worst = max(worst, path.lo[i] - path.z[i], path.z[i] - path.hi[i], abs(path.w[i]))
+        elif path.lo[i] < path.hi[i]:
+            worst = max(worst, -path.w[i] if path.state[i] == AT_LOWER else path.w[i])
+    return worst / largest

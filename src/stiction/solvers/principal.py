@@ -33,7 +33,8 @@ SOLVED, RAY, MAX_ITERATIONS, SINGULAR, STALLED = (
 AT_LOWER, AT_UPPER, MEMBER = 0, 1, 2
 FINISHES, FLIPS, LEAVES, JOINS, NOTHING = 0, 1, 2, 3, 4
 
-NOISE = 2e-14  # violations below this part of a row's terms are rounding
+NOISE = 2e-14  # violations below this part of all terms are rounding
+OWN_NOISE = 2e-15  # violations below this part of the terms of the row itself are rounding
 SMALL_PIVOT = 1e-12  # pivots below this part of their terms are zero
 DOUBTFUL_PIVOT = 1e-5  # pivots below this part are computed again with refinement
 SLOW = 1e-11  # rates below this part of the fastest do not block
@@ -58,10 +59,12 @@ class Tableau(NamedTuple):
     leaving: Any  # (n,) a row times the inverse
     gathered: Any  # (n,)
     spare: Any  # (n,)
+    terms: Any  # (n,) size of the terms of each row
     state: Any  # (n,) AT_LOWER, AT_UPPER or MEMBER
     members: Any  # (n,)
     place: Any  # (n,) among the members, or -1
     pivots: Any  # (n,)
+    muted: Any  # (n,) 1 where a row moves by rounding only
 
 
 EMPTY = np.empty(0)
@@ -72,7 +75,7 @@ def propose(
 ) -> Proposal:
     """Run a principal pivoting kernel on a problem."""
     n = problem.n
-    work = workspace(2 * n * n + 13 * n, 4 * n)
+    work = workspace(2 * n * n + 14 * n, 5 * n)
     z, ray = np.empty((2, n))
     status, pivots = method(
         problem.H, problem.vectors, problem.symmetric, EMPTY if start is None else start, *options, *work, z, ray
@@ -99,10 +102,12 @@ def carve(n, floats, ints):
         floats[f + 10 * n : f + 11 * n],
         floats[f + 11 * n : f + 12 * n],
         floats[f + 12 * n : f + 13 * n],
+        floats[f + 13 * n : f + 14 * n],
         ints[:n],
         ints[n : 2 * n],
         ints[2 * n : 3 * n],
         ints[3 * n : 4 * n],
+        ints[4 * n : 5 * n],
     )
 
 
@@ -307,15 +312,14 @@ def wanted(t, variable):
 
 
 @kernel
-def violated(t, size, in_order, loosened):
+def violated(t, size, in_order):
     """The non-member whose w has the wrong sign by the most beyond rounding, or the first such; -1 if there is none."""
-    noise = NOISE * loosened
     scale = magnitude(t, size)
     worst, which = 0.0, -1
     for i in range(len(t.q)):
         if t.state[i] != MEMBER:
             violation = -wanted(t, i) * t.w[i]
-            if violation > worst and violation > noise * (abs(t.q[i]) + scale - 1.0):
+            if violation > worst and violation > NOISE * (abs(t.q[i]) + scale - 1.0):
                 worst, which = violation, i
                 if in_order:
                     return which
@@ -386,19 +390,14 @@ def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
 
     Returns (status, pivots, number of members).
     """
-    n = len(t.q)
-    pivots, verified = 0, False
+    pivots, doubts = 0, 1.0
     while pivots <= max_pivots:
-        loosened = 1.0 + pivots / (10.0 * n + 50.0)
-        driven = violated(t, size, in_order, loosened)
+        driven = violated(t, size, in_order)
         if driven < 0:
-            if verified:
+            size, driven = verify(t, size, doubts)  # from the matrix, not from accumulated steps
+            if driven < 0:
                 return SOLVED, pivots, size
-            residuals(t, size)  # believe it only from the matrix, not from accumulated steps
-            correct(t, size)
-            verified = True
-            continue
-        verified = False
+            doubts *= 2.0
         guard = pivots >= guard_after
         status, count, size = drive(t, size, driven, guard, symmetric, max_pivots + 1 - pivots, ray)
         pivots += count
@@ -407,6 +406,35 @@ def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
         if not settle(t, size):
             return SINGULAR, pivots, size
     return MAX_ITERATIONS, pivots, size
+
+
+@kernel
+def verify(t, size, doubts):
+    """Compute everything anew; members found outside go to their bounds. The worst row beyond its own rounding, or -1."""
+    n = len(t.q)
+    residuals(t, size)
+    correct(t, size)
+    allowed = NOISE * doubts * magnitude(t, size)
+    for i in range(n):
+        if t.state[i] == MEMBER and size > 0:
+            if t.z[i] < t.lo[i] - allowed:
+                size = send_to_bound(t, size, i, AT_LOWER)
+            elif t.z[i] > t.hi[i] + allowed:
+                size = send_to_bound(t, size, i, AT_UPPER)
+    for i in range(n):
+        t.terms[i] = abs(t.q[i])
+    for j in range(n):
+        if t.z[j] != 0.0:
+            zj, column = abs(t.z[j]), t.columns[j]
+            for i in range(n):
+                t.terms[i] += zj * abs(column[i])
+    worst, which = 0.0, -1
+    for i in range(n):
+        if t.state[i] != MEMBER:
+            violation = -wanted(t, i) * t.w[i]
+            if violation > OWN_NOISE * doubts * t.terms[i] and violation > worst:
+                worst, which = violation, i
+    return size, which
 
 
 @kernel
@@ -420,6 +448,8 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
     sense = wanted(t, driven)
     by_row = False
     pivots, idle = 0, 0
+    for i in range(len(t.q)):
+        t.muted[i] = 0
     while pivots < limit:
         pivot = 0.0
         if by_row:
@@ -475,6 +505,9 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
             pivot = column_times_inverse(t, size, which, symmetric)
             if pivot > 0.0:
                 size = join(t, size, which, pivot)
+            elif symmetric:
+                t.muted[which] = 1  # a row without a diagonal has no entries at all: it only seemed to move
+                pivots -= 1
             elif by_row:
                 swap(t, size, t.place[driven], which, t.state[driven])
                 t.state[driven] = AT_LOWER if sense > 0.0 else AT_UPPER
@@ -499,7 +532,7 @@ def first_event(t, size, driven, sense, by_row, speed, watch, least_index):
         event, step, best = FINISHES, max(-sense * t.w[driven], 0.0) / speed, speed
     if not by_row:
         flip = t.hi[driven] - t.z[driven] if sense > 0.0 else t.z[driven] - t.lo[driven]
-        if flip <= step:
+        if flip < np.inf and flip <= step:
             event, step, best = FLIPS, max(flip, 0.0), 1.0
     tie = 1e-14 * magnitude(t, size)
     for u in range(size):
@@ -516,7 +549,7 @@ def first_event(t, size, driven, sense, by_row, speed, watch, least_index):
                     event, which, step, best = LEAVES, u, gap / rate, rate
     if watch:
         for i in range(len(t.q)):
-            if t.state[i] != MEMBER and i != driven:
+            if t.state[i] != MEMBER and i != driven and t.muted[i] == 0:
                 side = wanted(t, i)
                 gap, rate = side * t.w[i], -side * t.w_rate[i]
                 if rate > slow and gap >= -tie:

@@ -22,15 +22,14 @@ from stiction.solvers.principal import (
     SOLVED,
     begin,
     carve,
-    correct,
     drive_all,
     finish,
     magnitude,
     make_member,
     propose,
-    residuals,
     send_to_bound,
     settle,
+    verify,
     violated,
 )
 
@@ -69,19 +68,16 @@ def principal_pivot(H, vectors, symmetric, start, max_pivots, floats, ints, z, r
     n = len(z)
     t = carve(n, floats, ints)
     tau, size = begin(H, vectors, symmetric, start, t)
-    status, pivots, verified = SINGULAR if size < 0 else MAX_ITERATIONS, 0, False
+    status, pivots, doubts = SINGULAR if size < 0 else MAX_ITERATIONS, 0, 1.0
     while status == MAX_ITERATIONS and pivots <= max_pivots:
-        row = violated(t, size, False, 1.0)  # lines 15 to 18 of the algorithm
+        row = violated(t, size, False)  # lines 15 to 18 of the algorithm
         member = most_negative_member(t, size)
         if row < 0 and member < 0:
-            if verified:
+            size, row = verify(t, size, doubts)
+            if row < 0:
                 status = SOLVED
                 break
-            residuals(t, size)
-            correct(t, size)
-            verified = True
-            continue
-        verified = False
+            doubts *= 2.0
         if row >= 0:
             size = make_member(t, size, row, symmetric)
             pivots += 1

@@ -1,0 +1,61 @@
+# Every target makes its own virtual environment if there is none: python3 (>= 3.11), venv and make are enough.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all bench docs lint clean
+
+help:
+	@echo "make demo      the solvers on a few named problems, with certificates"
+	@echo "make test      lint, types, import layers, tests"
+	@echo "make test-all  the same with the slow tests"
+	@echo "make bench     time and residual against other packages"
+	@echo "make docs      the documentation, into site/"
+	@echo "make lint      style, spelling, types, import layers"
+	@echo "make clean     remove everything made by these targets"
+
+demo: $(VENV)/.core
+	$(BIN)/python examples/demo.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/typos
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-all: lint
+	$(BIN)/python -m pytest -m ""
+
+bench: $(VENV)/.peers
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) site dist build .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp for each set of packages; a change of pyproject.toml installs anew.
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.peers: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[peers,plots]'
+	@touch $@ $(VENV)/.core
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "stiction needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)

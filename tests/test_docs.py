@@ -1,0 +1,93 @@
+"""What the documentation shows is what happens."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import runpy
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CITATION = re.compile(r"\[([A-Z][A-Za-z]+\d{4})\b")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
+    """Every python block is run, in order and in one namespace; a text block after it is its output."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = [block for block in BLOCK.findall(text) if block[0] in {"python", "text"}]
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    assert any(language == "text" for language, _ in blocks), f"{page} shows no output"
+    for (language, code), following in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+        if language == "python":
+            shown = following[1] if following[0] == "text" else ""
+            assert run(code, namespace, page) == shown
+
+
+def run(code: str, namespace: dict[str, object], page: str) -> str:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(code, page, "exec"), namespace)
+    return output.getvalue()
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@cache
+def output_of(example: Path) -> str:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        runpy.run_path(str(example), run_name="__main__")
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run_and_are_short(example):
+    assert output_of(example)
+    assert len(example.read_text(encoding="utf-8").splitlines()) <= 60
+
+
+def test_the_demo_shows_every_solver_and_a_proof():
+    from stiction.solvers import ALL, Auto
+
+    shown = output_of(ROOT / "examples" / "demo.py")
+    hopeless = shown.partition("no solution exists")[2]
+    assert "proves that there is no solution" in hopeless
+    assert " SOLVED " not in hopeless
+    for solver in (Auto, *ALL):
+        assert re.search(rf"^  {solver.__name__}\b.* SOLVED ", shown, re.MULTILINE), solver.__name__
+
+
+def test_the_site_builds_without_a_warning_and_shows_every_contract(tmp_path):
+    from stiction.solvers import ALL, Auto
+
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    built = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    )
+    assert built.returncode == 0, built.stderr
+    table = (tmp_path / "which-solver" / "index.html").read_text(encoding="utf-8")
+    for solver in (Auto, *ALL):
+        for cell in (solver.__name__, solver.contract.guarantee, solver.contract.cost, solver.contract.choose):
+            assert as_html(cell) in table, f"{solver.__name__}: {cell}"
+
+
+def as_html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def test_every_citation_is_in_the_list():
+    listed = set(re.findall(r"^`(\w+)`$", (ROOT / "docs" / "references.md").read_text(encoding="utf-8"), re.MULTILINE))
+    sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.py")]
+    cited = {key for path in sources for key in CITATION.findall(path.read_text(encoding="utf-8"))}
+    assert cited - listed == set()
