@@ -7,10 +7,11 @@ w, so both are made dimensionless first, by scales that follow every change of u
     w_i / s_i                               how far row i is from zero, in its own terms
     z_i max_j |H_ji| / s_j                  what removing z_i changes, in the terms of the row that feels it most
 
-So a residual r says: each row is zero to r of its terms, or its variable lies at its bound up to what no row feels
-by more than r. Two things would defeat this. Rounding noise in a row that is all zeros must not be measured against itself, and an
-enormous z must not make any violation look small, as it could for a singular problem without a solution. So s_i is kept within
-a factor of 1000 of the largest |q|, rows being compared after equilibration.
+So a residual r says: each row is zero to r of its terms, or its variable lies at its bound up to what no row feels by
+more than r. Two things would defeat this. Rounding noise in a row that is all zeros must not be measured against
+itself, and an enormous z must not make any violation look small, as it could for a singular problem without a
+solution. So s_i is kept between 1e-5 and 1000 times the largest |q|, rows being compared after equilibration; only
+where that takes effect can a scaling show.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Certificate(NamedTuple):
     """
 
     residual: float
-    index: int
+    index: int  # type: ignore[assignment]
     lower: float
     upper: float
     complementarity: float

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stiction.compiled import kernel, sums, workspace
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float64]
+    Vector = NDArray[np.float64]
+
 
 # A row's terms count as no less than this part of the problem's own scale, and no more than this many times it.
-LEAST, MOST = 1e-3, 1e3
+SMALLEST = 1e-300
+LEAST, MOST = 1e-5, 1e3
 
 
-def natural_map(H, vectors, symmetric, z, w):  # type: ignore[no-untyped-def]
+def natural_map(
+    H: Matrix, vectors: Matrix, symmetric: bool, z: Vector, w: Vector
+) -> tuple[float, int, float, float, float]:
     """(residual, index, lower, upper, complementarity) of `z`; `w` is filled."""
-    return judge_into(H, vectors, symmetric, z, w, workspace(4 * len(z), 0).floats)
+    return judge_into(H, vectors, symmetric, z, w, workspace(4 * len(z), 0).floats)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -91,16 +101,17 @@ def unit_diagonal(H, row):
 def geometric_means(H, row, column):
     """Row scales that remain when every column, then every row, is divided by the geometric mean of its entries.
 
-    Scaling rows or columns of a matrix without zeros changes nothing but these scales themselves.
+    Scaling rows or columns of a matrix without zeros changes nothing but these scales themselves. Logarithms are read
+    off the bits of a number: exact at powers of two, linear between them.
     """
     n = len(row)
+    bits = H.view(np.int64)
     for i in range(n):
-        row[i] = 0.0  # counts of non-zeros first
-        column[i] = 0.0
+        row[i] = column[i] = 0.0  # numbers of non-zeros, and sums of logarithms, by column
     for i in range(n):
         for j in range(n):
             if H[i, j] != 0.0:
-                column[j] += math.log2(abs(H[i, j]))
+                column[j] += logarithm(bits[i, j])
                 row[j] += 1.0
     for j in range(n):
         column[j] = column[j] / row[j] if row[j] > 0.0 else 0.0
@@ -108,9 +119,15 @@ def geometric_means(H, row, column):
         total, count = 0.0, 0.0
         for j in range(n):
             if H[i, j] != 0.0:
-                total += math.log2(abs(H[i, j])) - column[j]
+                total += logarithm(bits[i, j]) - column[j]
                 count += 1.0
         row[i] = 2.0 ** (-total / count) if count > 0.0 else 1.0
+
+
+@kernel
+def logarithm(bits):
+    """log2 of a double's magnitude, from its bits; off by at most 0.09."""
+    return (bits & 0x7FFFFFFFFFFFFFFF) * 2.0**-52 - 1023.0
 
 
 @kernel
@@ -119,10 +136,13 @@ def felt_weights(H, scale, weight):
     n = len(scale)
     weight[:] = 0.0
     for i in range(n):
-        if scale[i] > 0.0:
+        if scale[i] > SMALLEST:
             inverse = 1.0 / scale[i]
             for j in range(n):
                 weight[j] = max(weight[j], abs(H[i, j]) * inverse)
+        elif scale[i] > 0.0:  # whose reciprocal overflows
+            for j in range(n):
+                weight[j] = max(weight[j], min(abs(H[i, j]) / scale[i], 1.0 / SMALLEST))
 
 
 @kernel

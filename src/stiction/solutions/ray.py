@@ -1,8 +1,9 @@
 """A ray as evidence: what the unbounded end of a pivoting path proves, checked from the problem alone.
 
-Along a ray z + t y nothing blocks. If, for all z within the bounds, y · (H z + q) < 0, while every answer needs
-y · w >= 0 (y_i >= 0 where w_i >= 0 is required, y_i <= 0 where w_i <= 0 is, y_i = 0 where w_i may have either sign), then
-there is no answer: Farkas' alternative. For copositive-plus H every Lemke ray is of this kind [CottlePangStone1992, 4.4.12].
+Along a ray z + t y nothing blocks. If, for all z within the bounds, y · (H z + q) < 0, while every answer needs y · w
+>= 0 (y_i >= 0 where w_i >= 0 is required, y_i <= 0 where w_i <= 0 is, y_i = 0 where w_i may have either sign), then
+there is no answer: Farkas' alternative. For copositive-plus H every Lemke ray is of this kind [CottlePangStone1992,
+4.4.12].
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from stiction.problems.lcp import BoxLCP
 
 # Entries of H'y below this part of their terms count as rounding, and the gap must exceed it.
-ROUNDING = 1e-10
+ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,22 +37,46 @@ class Ray:
                 "the ray y proves that there is no solution: y·(H z + q) < 0 for every z within its bounds, "
                 "where a solution needs y·w >= 0"
             )
-        return "the ray proves nothing here (the matrix is not copositive-plus): the problem may have solutions"
+        return "the ray proves nothing here: the problem may have solutions"
 
 
 def examine(problem: BoxLCP, direction: NDArray[np.float64]) -> Ray:
     """What the direction proves, by Farkas' alternative on the problem's own data."""
-    y = np.array(direction)
-    open_above, open_below = np.isinf(problem.hi), np.isinf(problem.lo)
-    y[~open_above & ~open_below] = 0.0  # w_i is free to have either sign there
-    y[open_above & ~open_below] = np.maximum(y[open_above & ~open_below], 0.0)
-    y[open_below & ~open_above] = np.minimum(y[open_below & ~open_above], 0.0)
-    return Ray(direction, _no_answer(problem, y))
+    if not np.isfinite(direction).all():
+        return Ray(direction, False)
+    y = _admissible(problem, direction)
+    if _no_answer(problem, y):
+        return Ray(direction, True)
+    polished = _admissible(problem, _polished(problem, y))
+    return Ray(polished, True) if _no_answer(problem, polished) else Ray(direction, False)
+
+
+def _admissible(problem: BoxLCP, direction: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest y with y · w >= 0 for every answer."""
+    above, below = np.isinf(problem.hi), np.isinf(problem.lo)  # w_i >= 0 is required if only above, and so on
+    return np.clip(direction, np.where(below, -np.inf, 0.0), np.where(above, np.inf, 0.0))
+
+
+def _polished(problem: BoxLCP, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """On its support a ray of a copositive-plus problem is a null vector of Hᵀ: the nearest one, without its
+    rounding."""
+    size = np.abs(problem.H).max(axis=0, initial=0.0)
+    support = np.flatnonzero(np.abs(y) * size > ROUNDING * (np.abs(y) * size).max(initial=0.0))
+    if support.size == 0:
+        return y
+    block = problem.H[np.ix_(support, support)]
+    scale = np.abs(y[support])
+    weighted = block.T * scale  # so that the null vector is one of signs
+    weighted = weighted / np.maximum(np.abs(weighted).max(axis=1, keepdims=True), np.finfo(float).tiny)
+    null = np.linalg.svd(weighted)[2][-1]
+    polished = np.zeros_like(y)
+    polished[support] = scale * null * np.sign(null @ np.sign(y[support]))
+    return polished
 
 
 def _no_answer(problem: BoxLCP, y: NDArray[np.float64]) -> bool:
     """Whether sup over lo <= z <= hi of y · (H z + q) is negative beyond rounding."""
-    if not np.isfinite(y).all() or not y.any():
+    if not y.any():
         return False
     slope, size = y @ problem.H, np.abs(y) @ np.abs(problem.H)
     slope = np.where(np.abs(slope) <= ROUNDING * size, 0.0, slope)

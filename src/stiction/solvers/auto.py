@@ -1,7 +1,8 @@
 """The choice made for you: the cheapest solver whose guarantee covers the problem, then the others, visibly.
 
-Symmetric matrices without a negative diagonal go to Keller, all others to Lemke; what fails there is tried with Cottle–Dantzig and
-the remaining one. The certificate decides each time. `solution.trace` tells what was tried and how it ended.
+Symmetric matrices without a negative diagonal go to Keller, all others to Lemke; what fails there is tried with the
+other, with Cottle–Dantzig, with smoothing Newton, and if it is small by enumeration. The certificate decides each
+time. `solution.trace` tells what was tried and how it ended.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from stiction.solutions.certificate import judge
 from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal
 from stiction.solvers.cottle_dantzig import CottleDantzig
+from stiction.solvers.enumerate import LARGEST, Enumerate
 from stiction.solvers.keller import Keller
 from stiction.solvers.lemke import Lemke
+from stiction.solvers.smoothing_newton import SmoothingNewton
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +35,7 @@ class Auto:
 
     contract: ClassVar[Contract] = Contract(
         matrix="any",
-        guarantee="what Keller, Lemke or Cottle–Dantzig guarantee",
+        guarantee="what Keller, Lemke or Cottle–Dantzig guarantee; everything for n <= 12",
         cost="that of the solver chosen",
         choose="you have no reason to choose",
     )
@@ -40,8 +43,8 @@ class Auto:
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
         principal = problem.smallest_diagonal >= 0.0
         order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]
-        if principal:
-            order.append(CottleDantzig())
+        order += [CottleDantzig(), SmoothingNewton()] if principal else []
+        order += [Enumerate()] if problem.n <= LARGEST else []
         trace: list[str] = []
         best, best_residual = None, float("inf")
         for solver in order:

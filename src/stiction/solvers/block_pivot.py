@@ -1,9 +1,10 @@
 """Block principal pivoting: all violated variables change sides at once, a Newton method without smoothing.
 
-Each iteration factors the members' block once and solves it afresh, so nothing drifts. Changing all sides at once can cycle:
-if the number of violations has not fallen for some iterations, Murty's least-index method takes over from there, which is finite
-for P-matrices. A diagonal perturbation makes singular problems definite; its effect is taken out again by the proximal point
-method: the perturbation is centred on the last answer and reduced, until the sides found solve the problem itself.
+Each iteration factors the members' block once and solves it afresh, so nothing drifts. Changing all sides at once can
+cycle: if the number of violations has not fallen for some iterations, Murty's least-index method takes over from
+there, which is finite for P-matrices. A diagonal perturbation makes singular problems definite; its effect is taken
+out again by the proximal point method: the perturbation is centred on the last answer and reduced, until the sides
+found solve the problem itself.
 
 [Kostreva1978], safeguard of [JudicePires1994].
 """
@@ -83,7 +84,8 @@ class BlockPivot:
             return Proposal(STATUS[status], count, z)
         finished = Murty(100 * self.max_iterations).propose(problem, z)
         return finished._replace(
-            iterations=count + finished.iterations, trace=(f"block changes cycled after {count}; Murty's method took over",)
+            iterations=count + finished.iterations,
+            trace=(f"block changes cycled after {count}; Murty's method took over",),
         )
 
     def _perturbed(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:

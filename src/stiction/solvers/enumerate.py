@@ -1,8 +1,8 @@
 """Enumeration of all supports: the referee for small problems.
 
-Each variable is tried at its lower bound, at its upper bound, and in between; each of the at most 3^n systems is solved. Supports
-with a singular system are decided by linear programming. So a solution is found if there is one, whatever the matrix,
-and if none is found, there is none (up to rounding).
+Each variable is tried at its lower bound, at its upper bound, and in between; each of the at most 3^n systems is
+solved. Supports with a singular system are decided by linear programming. So a solution is found if there is one,
+whatever the matrix, and if none is found, there is none (up to rounding).
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Enumerate:
         total = int(np.prod(choices[:, 3])) if n else 1
         work = workspace(n * n + 7 * n, 3 * n)
         z, singular = np.zeros(n), np.empty(total, np.int64)
-        tried, residual, skipped = try_supports(problem.H, problem.vectors, problem.symmetric, choices, *work, z, singular)
+        tried, residual, skipped = try_supports(
+            problem.H, problem.vectors, problem.symmetric, choices, *work, z, singular
+        )
         if residual <= 1e-9:
             return Proposal(Status.SOLVED, tried, z)
         for code in singular[:skipped]:

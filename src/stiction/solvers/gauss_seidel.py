@@ -1,7 +1,8 @@
 """Projected block Gauss–Seidel: one block after the other is solved exactly, the rest held fixed.
 
-Cheap, simple, and convergent for symmetric positive definite matrices at a linear rate that worsens with the condition number;
-on the problems that contact poses it stagnates. The residual after every sweep is kept, so that this can be seen.
+Cheap, simple, and convergent for symmetric positive definite matrices at a linear rate that worsens with the
+condition number; on the problems that contact poses it stagnates. The residual after every sweep is kept, so that
+this can be seen.
 
 [Lacoursiere2003, eq. 9]; a block of one is a projection, a larger one a small box LCP solved by Keller's rule.
 """

@@ -1,9 +1,9 @@
 """Keller's principal pivoting: members stay within their bounds, and the most violated row is driven to zero.
 
-Nothing but the members and the driven variable itself can block; other rows may be violated on the way, and have their turn
-later. For a symmetric positive semidefinite matrix this is a primal active-set method: ½ zᵀHz + qᵀz falls with every
-pivot, so it ends, after about n pivots. For other matrices no such function is known; if the pivots exceed what is usual, the
-rows that are satisfied are guarded from then on, as Cottle and Dantzig do.
+Nothing but the members and the driven variable itself can block; other rows may be violated on the way, and have
+their turn later. For a symmetric positive semidefinite matrix this is a primal active-set method: ½ zᵀHz + qᵀz falls
+with every pivot, so it ends, after about n pivots. For other matrices no such function is known; if the pivots exceed
+what is usual, the rows that are satisfied are guarded from then on, as Cottle and Dantzig do.
 
 [Keller1973]; bounds as in [Lacoursiere2003, sec. 5].
 """

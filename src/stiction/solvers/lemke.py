@@ -1,13 +1,15 @@
 """Lemke's complementary pivoting, with the bounds inside the method.
 
 With an artificial variable z0 >= 0 and a cover d > 0 the problem becomes w = H z + q + c z0, where c_i is d_i for a
-variable at its lower bound and -d_i at its upper one. For large z0 every variable rests at a bound; the path of solutions is
-followed from there, one pivot a linear piece, until z0 = 0. A variable between its bounds is an unknown and its row an
-equation; one that reaches a bound leaves the unknowns, and its w is driven next; one whose w vanishes is driven itself. Free variables
-are unknowns from the start.
+variable at its lower bound and -d_i at its upper one. For large z0 every variable rests at a bound; the path of
+solutions is followed from there, one pivot a linear piece, until z0 = 0. A variable between its bounds is an unknown
+and its row an equation; one that reaches a bound leaves the unknowns, and its w is driven next; one whose w vanishes
+is driven itself. Free variables are unknowns from the start, and so is a bounded partner of each one that depends on
+the others; those are covered like rows.
 
-Guaranteed for copositive-plus matrices (all positive semidefinite ones among them) and for any matrix when all bounds are finite,
-in exact arithmetic: ties are broken lexicographically, and z0 wins them. A ray is believed only from a fresh factorization.
+Guaranteed for copositive-plus matrices (all positive semidefinite ones among them) and for any matrix when all bounds
+are finite, in exact arithmetic: ties are broken lexicographically, and z0 wins them. A ray is believed only from a
+fresh factorization.
 
 [Lemke1965], bounds after [Sargent1978] and [JudiceMachadoFaustino1992]; the two-pass ratio test is Harris'.
 """
@@ -27,6 +29,7 @@ from stiction.solutions.status import Status
 from stiction.solvers.basis_inverse import border, exchange_column, exchange_row, strike
 from stiction.solvers.contract import STATUS, Contract, Proposal
 from stiction.solvers.linear import add_columns, dot, invert, times, transposed_times
+from stiction.solvers.principal import Tableau, join_free
 from stiction.solvers.scaling import equilibrate
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ NOTHING, FLIPS, LEAVES, VANISHES = 0, 1, 2, 3
 
 HARRIS = 1e-12  # how far a basic quantity may overshoot its bound, in units of the largest quantity
 SMALL_RATE = 1e-10  # slower quantities do not block, in units of the fastest
+DOUBTFUL_RATE = 1e-6  # slower quantities block only from a fresh inverse, in units of the fastest
 TIE = 1e-13  # steps closer than this are equal
 REFINE, REFACTOR = 1e-13, 1e-11  # equation residuals at which the unknowns are corrected, and the inverse rebuilt
 ACCEPT = 1e-13  # largest violation of the final basis, in scaled units; what is worse is tried with another cover
@@ -191,18 +195,17 @@ def carve(n, floats, ints):
 
 @kernel
 def lemke(H, vectors, symmetric, cover, slack, max_pivots, floats, ints, z, ray):
-    """Follow one path. Returns (status, pivots, violation); `z` is the answer or the last point, `ray` its direction."""
+    """Follow one path. Returns (status, pivots, violation); `z` is the answer or the last point, `ray` its
+    direction."""
     n = len(z)
     path = carve(n, floats, ints)
-    tau = equilibrate(
-        H, vectors, symmetric, path.columns, path.q, path.lo, path.hi, path.row_scale, path.column_scale
-    )
+    tau = equilibrate(H, vectors, symmetric, path.columns, path.q, path.lo, path.hi, path.row_scale, path.column_scale)
     size = rest_at_bounds(path)
     if size < 0:
         return SINGULAR, 0, np.inf
-    status, pivots, violation = SOLVED, 0, np.inf
-    if set_cover(path, cover):
-        status, pivots, size = follow(path, size, slack, max_pivots)
+    set_cover(path, size, cover)
+    status, pivots, size = follow(path, size, slack, max_pivots)
+    violation = np.inf
     if status == SOLVED:
         violation = settle(path, size)
         if not violation < np.inf:
@@ -227,7 +230,7 @@ def lemke(H, vectors, symmetric, cover, slack, max_pivots, floats, ints, z, ray)
 def rest_at_bounds(path):
     """Bounded variables at a finite bound, free ones solved for; the number of unknowns, or -1 if they are singular."""
     n = len(path.q)
-    size = 0
+    size, free = 0, 0
     for i in range(n):
         path.row_place[i] = path.place[i] = -1
         if np.isfinite(path.lo[i]):
@@ -235,17 +238,33 @@ def rest_at_bounds(path):
         elif np.isfinite(path.hi[i]):
             path.state[i], path.side[i], path.z[i] = AT_UPPER, -1.0, path.hi[i]
         else:
-            path.state[i], path.side[i], path.z[i] = UNKNOWN, 0.0, 0.0
-            path.unknowns[size] = path.equations[size] = i
-            path.place[i] = path.row_place[i] = size
-            size += 1
+            path.z[i] = 0.0
+            free += 1
     path.place[n] = -1
     path.z[n] = 0.0
-    if size > 0 and not rebuild(path, size):
-        return -1
+    if free > 0:
+        size, complete = join_free(as_tableau(path))
+        if not complete:
+            return -1
+        for u in range(size):
+            i = path.unknowns[u]
+            path.equations[u], path.row_place[i] = i, u
+            path.state[i], path.side[i] = UNKNOWN, 0.0
+        if not rebuild(path, size):
+            return -1
     residuals(path)
     correct(path, size)
     return size
+
+
+@kernel
+def as_tableau(path):
+    """The same arrays, by the names that principal pivoting knows them by."""
+    return Tableau(
+        path.columns, path.inverse, path.q, path.lo, path.hi, path.row_scale, path.column_scale, path.z, path.w,
+        path.z_rate, path.w_rate, path.entering, path.leaving, path.gathered, path.order_a, path.order_b,
+        path.state, path.unknowns, path.place, path.pivots, path.equations,
+    )  # fmt: skip
 
 
 @kernel
@@ -299,58 +318,80 @@ def correct(path, size):
 
 
 @kernel
-def set_cover(path, cover):
-    """Signed and scaled cover; False if nothing needs covering: the resting point is an answer."""
+def set_cover(path, size, cover):
+    """The cover, signed and scaled, in row n of `columns`; `order_a` keeps what each bounded variable is covered by.
+
+    An unknown that is bounded is covered itself: z_i + d_i z0 stays within its bound, so the rows get c - H d.
+    """
     n = len(path.q)
-    c = path.columns[n]
+    c, d = path.columns[n], path.order_a
     for i in range(n):
-        if path.state[i] == UNKNOWN:
-            c[i] = 0.0
-        else:
-            size = cover[i] * path.row_scale[i] if len(cover) == n and n > 0 else 1.0
-            c[i] = size if path.state[i] == AT_LOWER else -size
-    for i in range(n):
-        if c[i] != 0.0 and (path.w[i] < 0.0) == (c[i] > 0.0) and path.w[i] != 0.0:
-            return True
-    return False
+        large = cover[i] * path.row_scale[i] if len(cover) == n and n > 0 else 1.0
+        free = np.isinf(path.lo[i]) and np.isinf(path.hi[i])
+        d[i] = 0.0 if free else (large if np.isfinite(path.lo[i]) else -large)
+        c[i] = d[i] if path.state[i] != UNKNOWN else 0.0
+    for u in range(size):
+        j = path.unknowns[u]
+        if d[j] != 0.0:
+            column = path.columns[j]
+            for i in range(n):
+                c[i] -= d[j] * column[i]
 
 
 @kernel
 def follow(path, size, slack, max_pivots):
     """The path from z0 = infinity to z0 = 0. Returns (status, pivots, number of unknowns)."""
     n = len(path.q)
-    K = path.inverse
+    K, c, d = path.inverse, path.columns[n], path.order_a
+    # z0 enters at the least value that keeps everything within bounds; what it keeps there is driven first. Of ties the
+    # last is perturbed least, and so the lexicographic choice.
     driven, largest = -1, 0.0
-    for i in range(n):  # z0 enters, and the row it just keeps from being violated becomes an equation
-        if path.columns[n, i] != 0.0 and -path.w[i] / path.columns[n, i] > largest:
-            largest, driven = -path.w[i] / path.columns[n, i], i
+    for i in range(n):
+        if d[i] != 0.0:
+            below = path.w[i] if path.state[i] != UNKNOWN else path.z[i] - (path.lo[i] if d[i] > 0.0 else path.hi[i])
+            if path.lo[i] < path.hi[i] and below * d[i] < 0.0 and -below / d[i] >= largest * (1.0 - TIE):
+                driven, largest = i, max(largest, -below / d[i])
     if driven < 0:
         return SOLVED, 0, size
-    for u in range(size):
-        path.entering[u] = 0.0  # the cover is zero on equations of free variables
-    row_times_inverse(path, size, driven)
-    add_equation(path, size, driven, n, path.columns[n, driven])
-    size += 1
+    for e in range(size):
+        path.gathered[e] = c[path.equations[e]]
+    times(K, path.gathered, size, path.entering)
     path.z[n] = largest
-    residuals_along_cover(path, size)
-    drives_z = True
+    for u in range(size):
+        path.z[path.unknowns[u]] -= largest * path.entering[u]
+    drives_z = path.state[driven] != UNKNOWN
+    if drives_z:
+        row_times_inverse(path, size, driven)
+        add_equation(path, size, driven, n, c[driven] - dot(path.gathered, path.entering, size))
+        size += 1
+    else:
+        slot = path.place[driven]
+        exchange_column(K, size, slot, path.entering)
+        path.unknowns[slot], path.place[n], path.place[driven] = n, slot, -1
+        path.state[driven] = AT_LOWER if d[driven] > 0.0 else AT_UPPER
+        path.z[driven] = path.lo[driven] if d[driven] > 0.0 else path.hi[driven]
+    residuals(path)
+    correct(path, size)
     fresh = True
 
     for pivots in range(1, max_pivots + 1):
         # The rates of all unknowns and rows as the driven variable, or its w, moves into its range.
         sense = 1.0 if path.state[driven] == AT_LOWER else -1.0
         rates(path, size, driven, drives_z, sense)
-        event, which, step = blocking(path, size, driven, drives_z, slack)
-        if event == NOTHING:
-            if fresh:
+        event, which, step, doubtful = blocking(path, size, driven, drives_z, slack)
+        if event == NOTHING or doubtful:
+            if not fresh:  # believe neither a ray nor a small pivot of an inverse that has been updated
+                if not rebuild(path, size):
+                    return SINGULAR, pivots, size
+                residuals(path)
+                correct(path, size)
+                fresh = True
+                rates(path, size, driven, drives_z, sense)
+            refine_rates(path, size, driven, drives_z, sense)
+            event, which, step, doubtful = blocking(path, size, driven, drives_z, slack)
+            if event == NOTHING:
                 path.pivots[0] = driven if drives_z else -1
                 return RAY, pivots, size
-            if not rebuild(path, size):
-                return SINGULAR, pivots, size
-            residuals(path)
-            correct(path, size)
-            fresh = True
-            continue
         fresh = False
         advance(path, size, driven, drives_z, sense, step)
 
@@ -403,15 +444,6 @@ def follow(path, size, slack, max_pivots):
 
 
 @kernel
-def residuals_along_cover(path, size):
-    """w after z0 has entered; the unknowns so far do not move, since the cover is zero on their equations."""
-    n = len(path.q)
-    for i in range(n):
-        path.w[i] += path.z[n] * path.columns[n, i]
-    path.w[path.equations[size - 1]] = 0.0
-
-
-@kernel
 def row_times_inverse(path, size, row):
     """leaving = (row of the matrix, at the unknowns) times the inverse; the row itself stays in `gathered`."""
     for u in range(size):
@@ -460,6 +492,22 @@ def rates(path, size, driven, drives_z, sense):
 
 
 @kernel
+def refine_rates(path, size, driven, drives_z, sense):
+    """One step of iterative refinement of the rates: equations keep w = 0, but for the driven row's own motion."""
+    n = len(path.q)
+    for e in range(size):
+        row = path.equations[e]
+        path.gathered[e] = path.w_rate[row] - (sense if not drives_z and row == driven else 0.0)
+    times(path.inverse, path.gathered, size, path.leaving)
+    for u in range(size):
+        path.leaving[u] = -path.leaving[u]
+        path.z_rate[u] += path.leaving[u]
+        if drives_z:
+            path.entering[u] = -sense * path.z_rate[u]
+    add_columns(path.columns, path.unknowns, path.leaving, size, n, path.w_rate)
+
+
+@kernel
 def gaps_and_speeds(path, size):
     """Distance of each quantity to the bound that it approaches, and its speed (0 if it recedes).
 
@@ -484,9 +532,10 @@ def gaps_and_speeds(path, size):
 
 @kernel
 def blocking(path, size, driven, drives_z, slack):
-    """Harris' two passes; z0 wins if stepping to z0 = 0 violates nothing by more than the slack; ties lexicographically.
+    """Harris' two passes; z0 wins if stepping to z0 = 0 violates nothing by more than the slack; ties
+    lexicographically.
 
-    Returns (event, unknown or row, step).
+    Returns (event, unknown or row, step, whether the pivot is doubtfully small).
     """
     n = len(path.q)
     gaps_and_speeds(path, size)
@@ -508,12 +557,12 @@ def blocking(path, size, driven, drives_z, slack):
             bound = min(bound, (gap[c] + allowed) / speed[c])
             first = min(first, gap[c] / speed[c])
     if bound == np.inf:
-        return NOTHING, -1, 0.0
+        return NOTHING, -1, 0.0, False
     artificial = path.place[n]
     if speed[artificial] > slow and gap[artificial] <= bound * speed[artificial]:
-        return LEAVES, artificial, gap[artificial] / speed[artificial]
+        return LEAVES, artificial, gap[artificial] / speed[artificial], speed[artificial] < DOUBTFUL_RATE * fastest
     if flip <= first:
-        return FLIPS, driven, flip
+        return FLIPS, driven, flip, False
 
     tie = first + TIE * max(first, 1e-3 * largest / fastest)
     best, ties = -1, 0
@@ -527,8 +576,9 @@ def blocking(path, size, driven, drives_z, slack):
         best = lexicographic(path, size, tie, max(slow, 1e-5 * speed[best]), best)
     step = gap[best] / speed[best]
     if flip < step:
-        return FLIPS, driven, flip
-    return (LEAVES, best, step) if best < size else (VANISHES, best - size, step)
+        return FLIPS, driven, flip, False
+    doubtful = speed[best] < DOUBTFUL_RATE * fastest
+    return (LEAVES, best, step, doubtful) if best < size else (VANISHES, best - size, step, doubtful)
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Murty's least-index method: the first violated variable changes sides, again and again.
 
-A member outside its bounds goes to the bound it crossed; a non-member whose w has the wrong sign joins. The least violated
-index is taken each time, and for a P-matrix no set of members ever returns. The method can start from any set, and can take
-exponentially many pivots [Fathi1979].
+A member outside its bounds goes to the bound it crossed; a non-member whose w has the wrong sign joins. The least
+violated index is taken each time, and for a P-matrix no set of members ever returns. The method can start from any
+set, and can take exponentially many pivots [Fathi1979].
 
 [Murty1974], a Bard-type scheme.
 """
@@ -96,7 +96,8 @@ def murty(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
 
 @kernel
 def first_infeasible(t, size, loosened):
-    """The least index that is on the wrong side beyond rounding, and the side it should change to; -1 if there is none."""
+    """The least index that is on the wrong side beyond rounding, and the side it should change to; -1 if there is
+    none."""
     scale = magnitude(t, size)
     noise = NOISE * loosened
     for i in range(len(t.q)):

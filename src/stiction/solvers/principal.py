@@ -141,6 +141,54 @@ def begin(H, vectors, symmetric, start, t):
 
 
 @kernel
+def join_free(t):
+    """Free variables join one by one; one that depends on the others joins in a pair with a variable of one finite
+    bound.
+
+    Returns (number of members, whether every free variable has joined).
+    """
+    n = len(t.q)
+    size = 0
+    for i in range(n):
+        t.place[i] = -1
+        if np.isinf(t.lo[i]) and np.isinf(t.hi[i]):
+            t.state[i] = AT_LOWER
+    for i in range(n):
+        if np.isinf(t.lo[i]) and np.isinf(t.hi[i]):
+            column_and_row(t, size, i, i)
+            pivot = cross_pivot(t, size, i, i)
+            if abs(pivot) > SMALL_PIVOT * cross_terms(t, size, i, i):
+                size = join(t, size, i, pivot)
+    complete = True
+    for i in range(n):
+        if np.isinf(t.lo[i]) and np.isinf(t.hi[i]) and t.place[i] < 0:
+            best, partner = 0.0, -1
+            for j in range(n):
+                if t.place[j] < 0 and j != i and (np.isinf(t.lo[j]) or np.isinf(t.hi[j])):
+                    column_and_row(t, size, i, j)
+                    down, terms = cross_pivot(t, size, i, j), cross_terms(t, size, i, j)
+                    column_and_row(t, size, j, i)
+                    across, more = cross_pivot(t, size, j, i), cross_terms(t, size, j, i)
+                    strength = min(abs(down) / terms, abs(across) / more) if terms > 0.0 and more > 0.0 else 0.0
+                    if strength > best:
+                        best, partner = strength, j
+            if best > SMALL_PIVOT:
+                size = join_pair(t, size, i, partner)
+            else:
+                complete = False
+    return size, complete
+
+
+@kernel
+def cross_terms(t, size, variable, row):
+    """The size of the terms of `cross_pivot`."""
+    total = abs(t.columns[variable, row])
+    for u in range(size):
+        total += abs(t.gathered[u] * t.entering[u])
+    return total
+
+
+@kernel
 def finish(vectors, tau, t, z):
     """Read the answer in the units of the problem; what lies at a bound lies there exactly."""
     for i in range(len(z)):
@@ -233,7 +281,8 @@ def settle(t, size):
 
 @kernel
 def column_times_inverse(t, size, variable, symmetric):
-    """entering = K H_α,variable, leaving = H_variable,α K; returns the Schur complement of the variable, 0 if it vanishes."""
+    """entering = K H_α,variable, leaving = H_variable,α K; returns the Schur complement of the variable, 0 if it
+    vanishes."""
     column = t.columns[variable]
     for u in range(size):
         t.gathered[u] = column[t.members[u]]
@@ -386,7 +435,8 @@ def advance(t, size, step):
 
 @kernel
 def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
-    """Drive one violated row after the other until none is left; from `guard_after` pivots on, guard the satisfied ones.
+    """Drive one violated row after the other until none is left; from `guard_after` pivots on, guard the satisfied
+    ones.
 
     Returns (status, pivots, number of members).
     """
@@ -410,7 +460,8 @@ def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
 
 @kernel
 def verify(t, size, doubts):
-    """Compute everything anew; members found outside go to their bounds. The worst row beyond its own rounding, or -1."""
+    """Compute everything anew; members found outside go to their bounds. The worst row beyond its own rounding, or
+    -1."""
     n = len(t.q)
     residuals(t, size)
     correct(t, size)
@@ -441,9 +492,9 @@ def verify(t, size, doubts):
 def drive(t, size, driven, watch, symmetric, limit, ray):
     """Move the violated variable `driven` off its bound until w_driven = 0, or it reaches its other bound.
 
-    Members that reach a bound leave; if `watch`, others whose w would change its sign join. A change whose pivot is zero is made
-    together with the driven variable, as a pivot of two: then w_driven is driven instead of z_driven, or the other way round.
-    Returns (status, pivots, number of members).
+    Members that reach a bound leave; if `watch`, others whose w would change its sign join. A change whose pivot is
+    zero is made together with the driven variable, as a pivot of two: then w_driven is driven instead of z_driven, or
+    the other way round. Returns (status, pivots, number of members).
     """
     sense = wanted(t, driven)
     by_row = False

@@ -1,8 +1,8 @@
 """Principal pivoting method I as modified by Drumwright: at most two members change at a time, the worst of each kind.
 
-The row that is most violated joins the members; the member that is most negative leaves; if no row is violated, only the latter.
-Few pivots are usual where contacts are many and freedoms few. The method may cycle, and a joining row may depend on the
-members' (a singular block); in both cases the answer is finished by Keller's rule, which is finite.
+The row that is most violated joins the members; the member that is most negative leaves; if no row is violated, only
+the latter. Few pivots are usual where contacts are many and freedoms few. The method may cycle, and a joining row may
+depend on the members' (a singular block); in both cases the answer is finished by Keller's rule, which is finite.
 
 [Drumwright2013, Algorithm 1]: its "nonbasic" set is the set of members here.
 """

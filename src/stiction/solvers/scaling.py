@@ -1,7 +1,9 @@
-"""Units taken out: rows and columns scaled by powers of two, so that no rounding is added and tolerances mean something.
+"""Units taken out: rows and columns scaled by powers of two, so that no rounding is added and tolerances mean
+something.
 
-With z = s τ ẑ and w = τ ŵ / r the problem keeps its form, Ĥ = r H s, q̂ = r q / τ. A symmetric matrix is scaled symmetrically
-to a diagonal near one; any other by the largest entries of its rows and columns in turn. |q̂| is at most one.
+With z = s τ ẑ and w = τ ŵ / r the problem keeps its form, Ĥ = r H s, q̂ = r q / τ. A symmetric matrix is scaled
+symmetrically to a diagonal near one; any other by the largest entries of its rows and columns in turn. |q̂| is at
+most one.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
     Φ(μ, z) = z - p(μ, z - w),   w = H z + q + ρ μ (z - z_start),   p → mid(lo, hi, ·) as μ → 0
 
-p replaces |t| by sqrt(t² + 4 μ²), so its slope D lies strictly between 0 and 1, and the Jacobian (I - D) + D (H + ρ μ I) is regular for
-every P0-matrix. One linear system a step gives the direction of (μ, z) together; a line search on μ² + |Φ|² makes it global. How much of
-μ is kept depends on the last step: little after a full one, all of it after a short one, so that the iterates stay near the smooth path
-where the matrix is ill-conditioned. At the end the active set that the iterate names is solved exactly, if that improves it.
+p replaces |t| by sqrt(t² + 4 μ²), so its slope D lies strictly between 0 and 1, and the Jacobian (I - D) + D (H + ρ μ
+I) is regular for every P0-matrix. One linear system a step gives the direction of (μ, z) together; a line search on
+μ² + |Φ|² makes it global. How much of μ is kept depends on the last step: little after a full one, all of it after a
+short one, so that the iterates stay near the smooth path where the matrix is ill-conditioned. At the end the active
+set that the iterate names is solved exactly, if that improves it.
 
-[ZhangGao2003] for the LCP, with their regularization by μ; [LiFukushima2000] for box constraints; the smoothing of mid is that of
-Gabriel and Moré.
+[ZhangGao2003] for the LCP, with their regularization by μ; [LiFukushima2000] for box constraints; the smoothing of
+mid is that of Gabriel and Moré.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ NEAR = 1e-8  # merit that counts as near
 REGULARIZATION = 1e-6  # ρ
 DECREASE = 1e-4  # part of the predicted decrease that a step must achieve
 SHORTEST = 1e-12  # step at which the line search gives up
+SECOND_TRY = 1e-3  # part of the first smoothing to begin with again, if the first path led nowhere
+ENOUGH = 1e-10  # natural map, in scaled units, at which there is no second try
 EXACT = 1e-15  # natural map, in scaled units, that cannot be improved
 
 
@@ -71,24 +74,35 @@ class SmoothingNewton:
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
         n = problem.n
         work = workspace(3 * n * n + 16 * n, 4 * n)
-        z = np.empty(n)
-        status, count = smoothing_newton(
-            problem.H, problem.vectors, problem.symmetric, EMPTY if start is None else start,
-            self.smoothing, self.max_iterations, *work, z,
-        )  # fmt: skip
-        return Proposal(STATUS[status], count, z)
+        first, best, least, steps = EMPTY if start is None else start, None, np.inf, 0
+        for smoothing in (self.smoothing, self.smoothing * SECOND_TRY):
+            z = np.empty(n)
+            status, count, violation = smoothing_newton(
+                problem.H, problem.vectors, problem.symmetric, first, smoothing, self.max_iterations, *work, z
+            )
+            steps += count
+            if best is None or violation < least:
+                best, least = Proposal(STATUS[status], steps, z), violation
+            if violation <= ENOUGH:
+                break
+        assert best is not None
+        return best._replace(iterations=steps)
 
 
 @kernel
 def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, floats, ints, z):
-    """Returns (status, Newton steps)."""
+    """Returns (status, Newton steps, natural map in scaled units)."""
     n = len(z)
     t = carve(n, floats, ints)
     f = 2 * n * n + 9 * n
     jacobian = floats[f : f + n * n].reshape((n, n))
     f += n * n
     phi, by_mu, slope = floats[f : f + n], floats[f + n : f + 2 * n], floats[f + 2 * n : f + 3 * n]
-    trial, trial_w, direction = floats[f + 3 * n : f + 4 * n], floats[f + 4 * n : f + 5 * n], floats[f + 5 * n : f + 6 * n]
+    trial, trial_w, direction = (
+        floats[f + 3 * n : f + 4 * n],
+        floats[f + 4 * n : f + 5 * n],
+        floats[f + 5 * n : f + 6 * n],
+    )
     anchor = t.spare
     tau = equilibrate(H, vectors, symmetric, t.columns, t.q, t.lo, t.hi, t.row_scale, t.column_scale)
     for i in range(n):
@@ -150,12 +164,13 @@ def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, fl
         for i in range(n):
             t.z[i] = min(max(t.z[i], t.lo[i]), t.hi[i])
         product(t, t.z, t.w)
-        if natural(t, t.z, t.w) < before:
+        after = natural(t, t.z, t.w)
+        if after < before:
             finish(vectors, tau, t, z)
-            return SOLVED, count
+            return SOLVED, count, after
     for i in range(n):
         z[i] = min(max(trial[i] * t.column_scale[i] * tau, vectors[1, i]), vectors[2, i])
-    return status, count
+    return status, count, before
 
 
 @kernel

@@ -55,9 +55,7 @@ def solve(
         from stiction.solutions.ray import examine
 
         ray = examine(problem, direction)
-    solution = Solution(
-        status, z, w, certificate, iterations, proposer or solver, tolerance, ray, history, trace
-    )
+    solution = Solution(status, z, w, certificate, iterations, proposer or solver, tolerance, ray, history, trace)
     if throw and status != Status.SOLVED:
         raise SolveFailed(solution)
     return solution
