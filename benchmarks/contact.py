@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import peers
-from measure import Table, ours, race
+from measure import Contestant, Table, ours, race
 
 import stiction as st
 from stiction.problems.heaps import frictionless_contact, wall
@@ -43,9 +43,11 @@ def against_quadratic_programming(quick: bool) -> list[Table]:
     return scenes(contestants, "CottleDantzig", quick, 5)
 
 
-def scenes(contestants: list, reference: str, quick: bool, repeats: int) -> list[Table]:
+def scenes(contestants: list[Contestant], reference: str, quick: bool, repeats: int) -> list[Table]:
     seeds = range(2 if quick else 12)
     return [
-        race(f"Frictionless contact, n = {CONTACTS}: {scene}", [make(s) for s in seeds], contestants, reference, repeats)
+        race(
+            f"Frictionless contact, n = {CONTACTS}: {scene}", [make(s) for s in seeds], contestants, reference, repeats
+        )
         for scene, make in SCENES.items()
     ]

@@ -1,4 +1,4 @@
-"""Lemke's method on positive definite problems, against QuantEcon's compiled one; factorizations of the block method."""
+"""Positive definite problems: Lemke's method against QuantEcon's compiled one; how often the block method factors."""
 
 from __future__ import annotations
 

@@ -16,10 +16,14 @@ TOLERANCE = 1e-8  # largest residual of the certificate that counts as solved
 
 @dataclass(frozen=True)
 class Contestant:
-    """A name, and `prepare(problem)`: what is not timed, returning what is (a function that returns z)."""
+    """A name, and `prepare(problem)`: what is not timed, returning what is (a function that returns z).
+
+    solves: False for a yardstick, whose result is no answer
+    """
 
     name: str
     prepare: Callable[[Any], Callable[[], Any]]
+    solves: bool = True
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,7 @@ class Table:
         return [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
 
 
-def race(
-    title: str, problems: Sequence[Any], contestants: Sequence[Contestant], reference: str, repeats: int
-) -> Table:
+def race(title: str, problems: Sequence[Any], contestants: Sequence[Contestant], reference: str, repeats: int) -> Table:
     """All contestants on all problems, alternating, so that a busy machine slows all of them alike.
 
     The ratio is the median over problems of (time of the contestant) / (time of the reference), each the median over
@@ -79,8 +81,8 @@ def race(
             duration(float(np.median(seconds[i]))),
             duration(float(np.percentile(seconds[i], 99))),
             f"{np.median(ratio[i]):.2f}",
-            f"{100 * solved[i].mean():.0f} %",
-            f"{np.nanmax(residual[i]):.0e}" if np.isfinite(residual[i]).any() else "none",
+            f"{100 * solved[i].mean():.0f} %" if c.solves else "",
+            f"{np.nanmax(residual[i]):.0e}" if c.solves and np.isfinite(residual[i]).any() else "",
         )
         for i, c in enumerate(contestants)
     ]

@@ -29,10 +29,10 @@ def lapack() -> Contestant:
         A = problem.H + 1e-3 * problem.H.diagonal().mean() * np.eye(problem.n)
         return lambda: np.linalg.solve(A, problem.q)
 
-    return Contestant("numpy.linalg.solve", prepare)
+    return Contestant("numpy.linalg.solve", prepare, solves=False)
 
 
-def quantecon(call: str = "lcp_lemke") -> Contestant:
+def quantecon() -> Contestant:
     from quantecon.optimize import lcp_lemke
 
     def prepare(problem: Any) -> Callable[[], Any]:
@@ -44,7 +44,7 @@ def quantecon(call: str = "lcp_lemke") -> Contestant:
 
         return solve
 
-    return Contestant(f"quantecon {call}", prepare)
+    return Contestant("quantecon lcp_lemke", prepare)
 
 
 def primal(problem: Any) -> tuple[Any, Any]:
@@ -80,13 +80,16 @@ def quadprog_primal() -> Contestant:
 
 
 def daqp_dual() -> Contestant:
+    """With proximal regularization, which DAQP needs for singular matrices; its default stops at 1e-6 there."""
     import daqp
+
+    settings = {"eps_prox": 1e-6, "eta_prox": 1e-12, "primal_tol": 1e-12, "dual_tol": 1e-12}
 
     def prepare(problem: Any) -> Callable[[], Any]:
         n = problem.n
         A, lower, upper, sense = np.zeros((0, n)), np.zeros(n), np.full(n, 1e30), np.zeros(n, dtype=np.int32)
         H, f = problem.H.copy(), problem.q.copy()
-        return lambda: daqp.solve(H, f, A, upper, lower, sense, primal_tol=1e-12, dual_tol=1e-12)[0]
+        return lambda: daqp.solve(H, f, A, upper, lower, sense, **settings)[0]
 
     return Contestant("daqp, dual", prepare)
 
@@ -109,6 +112,7 @@ def daqp_primal() -> Contestant:
 
 
 def proxsuite_dual(accuracy: float) -> Contestant:
+    """The augmented Lagrangian method of ProxQP, bounds kept as bounds."""
     from proxsuite import proxqp
 
     def prepare(problem: Any) -> Callable[[], Any]:

@@ -1,8 +1,7 @@
 """Time, residual and success rate of the solvers, each peer in the same run.
 
-    python benchmarks/run.py                    all tables
-    python benchmarks/run.py lemke contact      some of them
-    python benchmarks/run.py --quick --markdown --json results.json
+`python benchmarks/run.py` prints all tables, `run.py lemke contact` some of them; `--quick` shows that it runs,
+`--markdown` makes the tables of docs/performance.md, `--json FILE` keeps the numbers.
 """
 
 from __future__ import annotations

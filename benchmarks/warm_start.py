@@ -13,7 +13,7 @@ import stiction as st
 from stiction.problems.families import positive_definite
 from stiction.problems.heaps import frictionless_contact
 
-STEP = 0.02  # standard deviation of the change of q, relative to the root mean square of q
+STEP = 0.05  # standard deviation of the change of q, relative to the root mean square of q
 
 
 def gains(quick: bool) -> list[Table]:
@@ -56,10 +56,13 @@ def follow(problem: st.LCP, solver: Any, steps: int) -> tuple[Any, Any]:
 
 
 def wander(problem: st.LCP, steps: int) -> Iterator[st.LCP]:
-    """q + M d with d random: it stays in the range of a singular matrix, so every problem is solvable."""
+    """q with noise; where the matrix is singular, noise in its range, so that every problem is solvable."""
     rng = np.random.default_rng(1)
-    q = problem.q.copy()
+    definite = np.linalg.eigvalsh(problem.M)[0] > 0.0
+    q, size = problem.q, np.sqrt(np.mean(problem.q**2))
     for _ in range(steps):
-        change = problem.M @ rng.normal(size=problem.n)
-        q = q + STEP * change * np.sqrt(np.mean(problem.q**2) / np.mean(change**2))
+        change = rng.normal(size=problem.n)
+        if not definite:
+            change = problem.M @ change
+        q = q + STEP * size * change / np.sqrt(np.mean(change**2))
         yield st.LCP(problem.M, q)

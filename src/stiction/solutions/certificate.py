@@ -9,9 +9,9 @@ w, so both are made dimensionless first, by scales that follow every change of u
 
 So a residual r says: each row is zero to r of its terms, or its variable lies at its bound up to what no row feels by
 more than r. Two things would defeat this. Rounding noise in a row that is all zeros must not be measured against
-itself, and an enormous z must not make any violation look small, as it could for a singular problem without a
-solution. So s_i is kept between 1e-5 and 1000 times the largest |q|, rows being compared after equilibration; only
-where that takes effect can a scaling show.
+itself, and an enormous z must not make any violation look small, as it could for a singular problem without a solution.
+So s_i is kept between 1e-5 and 1000 times the largest |q| among the rows connected with row i, compared after
+equilibration. Only where that takes effect can a scaling of rows show, by little.
 """
 
 from __future__ import annotations

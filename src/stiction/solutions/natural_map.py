@@ -25,16 +25,18 @@ def natural_map(
     H: Matrix, vectors: Matrix, symmetric: bool, z: Vector, w: Vector
 ) -> tuple[float, int, float, float, float]:
     """(residual, index, lower, upper, complementarity) of `z`; `w` is filled."""
-    return judge_into(H, vectors, symmetric, z, w, workspace(4 * len(z), 0).floats)  # type: ignore[no-any-return]
+    return judge_into(H, vectors, symmetric, z, w, *workspace(5 * len(z), 2 * len(z)))  # type: ignore[no-any-return]
 
 
 @kernel
-def judge_into(H, vectors, symmetric, z, w, floats):
+def judge_into(H, vectors, symmetric, z, w, floats, ints):
+    """The same, with scratch of 5 n floats and 2 n ints."""
     n = len(z)
     q, lo, hi = vectors[0], vectors[1], vectors[2]
     scale, weight = floats[:n], floats[n : 2 * n]
     row_terms(H, q, z, w, scale)
-    clip_to_problem_scale(H, q, symmetric, scale, floats[2 * n : 3 * n], floats[3 * n : 4 * n])
+    row, column, largest = floats[2 * n : 3 * n], floats[3 * n : 4 * n], floats[4 * n : 5 * n]
+    clip_to_problem_scale(H, q, symmetric, scale, row, column, largest, ints[:n], ints[n : 2 * n])
     felt_weights(H, scale, weight)
 
     residual, index, lower, upper, complementarity = 0.0, -1, 0.0, 0.0, 0.0
@@ -74,17 +76,43 @@ def row_terms(H, q, z, w, scale):
 
 
 @kernel
-def clip_to_problem_scale(H, q, symmetric, scale, row, column):
-    """Keep each row's scale within a factor of what q gives it, rows being compared after equilibration."""
+def clip_to_problem_scale(H, q, symmetric, scale, row, column, largest, island, queue):
+    """Keep each row's scale within a factor of the largest |q| on its island, compared after equilibration."""
     n = len(q)
     if not (symmetric and unit_diagonal(H, row)):
         geometric_means(H, row, column)
-    size = 0.0
+    find_islands(H, island, queue)
     for i in range(n):
-        size = max(size, row[i] * abs(q[i]))
-    if size > 0.0:
-        for i in range(n):
-            scale[i] = min(max(scale[i], LEAST * size / row[i]), MOST * size / row[i])
+        largest[i] = 0.0
+    for i in range(n):
+        largest[island[i]] = max(largest[island[i]], row[i] * abs(q[i]))
+    for i in range(n):
+        size = largest[island[i]] / row[i]
+        if size > 0.0:
+            scale[i] = min(max(scale[i], LEAST * size), MOST * size)
+
+
+@kernel
+def find_islands(H, island, queue):
+    """island[i] is the first row that row i is connected with, through variables that they share."""
+    n = len(island)
+    for i in range(n):
+        island[i] = -1
+    found = 0
+    for first in range(n):
+        if found == n:
+            return
+        if island[first] < 0:
+            island[first], queue[0] = first, first
+            head, tail = 0, 1
+            while head < tail and found + tail < n:
+                i = queue[head]
+                head += 1
+                for j in range(n):
+                    if island[j] < 0 and (H[i, j] != 0.0 or H[j, i] != 0.0):
+                        island[j], queue[tail] = first, j
+                        tail += 1
+            found += tail
 
 
 @kernel

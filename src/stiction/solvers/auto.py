@@ -38,6 +38,7 @@ class Auto:
         guarantee="what Keller, Lemke or Cottle–Dantzig guarantee; everything for n <= 12",
         cost="that of the solver chosen",
         choose="you have no reason to choose",
+        solves=frozenset({"copositive-plus", "PSD", "P"}),
     )
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:

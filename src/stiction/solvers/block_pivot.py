@@ -61,6 +61,7 @@ class BlockPivot:
         guarantee="P-matrices (so positive definite ones), from any start; PSD ones with a perturbation",
         cost="a handful of factorizations, O(k³) each, hardly depending on n",
         choose="large definite problems, or a sequence of similar ones",
+        solves=frozenset({"P"}),
         warm=True,
     )
 

@@ -21,6 +21,7 @@ class Contract:
     """Which problems a solver takes, what it promises there, and what it costs: the row of the solver table.
 
     matrix: the weakest class it accepts, "any", "P0" (no negative diagonal) or "P" (positive diagonal)
+    solves: the classes of `problems.families` on which it is guaranteed, if a solution exists
     boxes: whether it takes bounds other than 0 <= z
     warm: whether it can use a start
     largest: the largest n it takes, if limited
@@ -30,6 +31,7 @@ class Contract:
     guarantee: str
     cost: str
     choose: str
+    solves: frozenset[str] = frozenset()
     boxes: bool = True
     warm: bool = False
     largest: int | None = None

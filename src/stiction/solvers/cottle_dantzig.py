@@ -36,9 +36,10 @@ class CottleDantzig:
 
     contract: ClassVar[Contract] = Contract(
         matrix="P0",
-        guarantee="PSD matrices, symmetric or not, and P-matrices: a solution, or a ray that proves there is none",
+        guarantee="PSD matrices, symmetric or not, and P-matrices: a solution, or a ray",
         cost="n to 2 n pivots of O(n k), with a long tail",
         choose="rows once satisfied must stay so, as in Baraff's contact method",
+        solves=frozenset({"PSD", "P"}),
     )
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from stiction.compiled import kernel, workspace
+from stiction.problems.lcp import BoxLCP
+from stiction.solutions.certificate import judge
 from stiction.solutions.natural_map import judge_into
 from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal
 from stiction.solvers.linear import lu, lu_solve
 from stiction.solvers.principal import AT_LOWER, AT_UPPER, MEMBER
+from stiction.solvers.scaling import equilibrate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from stiction.problems.lcp import BoxLCP
 
 LARGEST = 12
 CERTAIN = 1e-12  # residual at which the search ends
@@ -37,25 +38,35 @@ class Enumerate:
         guarantee="every problem: a solution, or the knowledge that there is none",
         cost="2^n to 3^n systems",
         choose="you doubt another solver, and n <= 12",
+        solves=frozenset({"copositive-plus", "P0"}),
         largest=LARGEST,
     )
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
         n = problem.n
-        choices = np.array([sides(lo, hi) for lo, hi in zip(problem.lo, problem.hi, strict=True)]).reshape(n, 4)
-        total = int(np.prod(choices[:, 3])) if n else 1
-        work = workspace(n * n + 7 * n, 3 * n)
-        z, singular = np.zeros(n), np.empty(total, np.int64)
-        tried, residual, skipped = try_supports(
-            problem.H, problem.vectors, problem.symmetric, choices, *work, z, singular
+        scaled, column = in_scaled_units(problem)
+        choices = np.array([sides(lo, hi) for lo, hi in zip(problem.lo, problem.hi, strict=True)], np.int64).reshape(
+            n, 4
         )
-        if residual <= 1e-9:
-            return Proposal(Status.SOLVED, tried, z)
-        for code in singular[:skipped]:
-            found = point_of_singular_support(problem, choices, int(code))
-            if found is not None:
-                return Proposal(Status.SOLVED, tried, found)
-        return Proposal(Status.NO_SOLUTION, tried, z)
+        total = int(np.prod(choices[:, 3])) if n else 1
+        work = workspace(n * n + 8 * n, 5 * n)
+        z, singular = np.zeros(n), np.empty(total, np.int64)
+        tried, residual, skipped = try_supports(scaled.H, scaled.vectors, scaled.symmetric, choices, *work, z, singular)
+        if residual > 1e-9:
+            for code in singular[:skipped]:
+                found = point_of_singular_support(scaled, decode(choices, int(code)))
+                if found is not None and judge(scaled, found)[0].residual < residual:
+                    z, residual = found, judge(scaled, found)[0].residual
+        status = Status.SOLVED if residual <= 1e-9 else Status.NO_SOLUTION
+        return Proposal(status, tried, np.clip(z * column, problem.lo, problem.hi))
+
+
+def in_scaled_units(problem: BoxLCP) -> tuple[BoxLCP, NDArray[np.float64]]:
+    """The problem with its units taken out, and the factors that bring an answer back."""
+    n = problem.n
+    columns, (q, lo, hi, row, column) = np.empty((n, n)), np.empty((5, n))
+    tau = equilibrate(problem.H, problem.vectors, problem.symmetric, columns, q, lo, hi, row, column)
+    return BoxLCP(columns.T, q, lo, hi), column * tau
 
 
 def sides(lo: float, hi: float) -> tuple[int, int, int, int]:
@@ -76,13 +87,11 @@ def decode(choices: NDArray[np.int64], code: int) -> NDArray[np.int64]:
     return state
 
 
-def point_of_singular_support(problem: BoxLCP, choices: NDArray[np.int64], code: int) -> NDArray[np.float64] | None:
+def point_of_singular_support(problem: BoxLCP, state: NDArray[np.int64]) -> NDArray[np.float64] | None:
     """A point with this support, by linear programming; None if there is none."""
     from scipy.optimize import linprog
 
-    state = decode(choices, code)
-    row = np.abs(problem.H).max(axis=1, initial=0.0) + np.abs(problem.q)
-    H, q = problem.H / np.where(row > 0, row, 1.0)[:, None], problem.q / np.where(row > 0, row, 1.0)
+    H, q = problem.H, problem.q
     lo = np.where(state == AT_UPPER, problem.hi, problem.lo)
     hi = np.where(state == AT_LOWER, problem.lo, problem.hi)
     equal, low, up = state == MEMBER, (state == AT_LOWER) & (problem.lo < problem.hi), state == AT_UPPER
@@ -99,10 +108,10 @@ def point_of_singular_support(problem: BoxLCP, choices: NDArray[np.int64], code:
 def try_supports(H, vectors, symmetric, choices, floats, ints, z, singular):
     """Solve all supports, keep the best. Returns (tried, residual, number of singular supports)."""
     n = len(z)
-    A = floats[4 * n : 4 * n + n * n].reshape((n, n))
-    f = 4 * n + n * n
+    A = floats[5 * n : 5 * n + n * n].reshape((n, n))
+    f = 5 * n + n * n
     x, trial, w = floats[f : f + n], floats[f + n : f + 2 * n], floats[f + 2 * n : f + 3 * n]
-    state, members, pivots = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
+    state, members, pivots = ints[2 * n : 3 * n], ints[3 * n : 4 * n], ints[4 * n : 5 * n]
     best, skipped = np.inf, 0
     for code in range(len(singular)):
         rest, size = code, 0
@@ -128,7 +137,7 @@ def try_supports(H, vectors, symmetric, choices, floats, ints, z, singular):
         for u in range(size):
             i = members[u]
             trial[i] = min(max(x[u], vectors[1, i]), vectors[2, i])
-        residual = judge_into(H, vectors, symmetric, trial, w, floats)[0]
+        residual = judge_into(H, vectors, symmetric, trial, w, floats, ints)[0]
         if residual < best:
             best = residual
             for i in range(n):

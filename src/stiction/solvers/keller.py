@@ -37,9 +37,10 @@ class Keller:
 
     contract: ClassVar[Contract] = Contract(
         matrix="P0",
-        guarantee="PSD matrices, symmetric or not, and P-matrices: a solution, or a ray that proves there is none",
+        guarantee="PSD matrices, symmetric or not, and P-matrices: a solution, or a ray",
         cost="about n pivots of O(n k)",
         choose="the matrix is symmetric and may be singular; the first choice for contact without friction",
+        solves=frozenset({"PSD", "P"}),
     )
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:

@@ -67,6 +67,7 @@ class Lemke:
         guarantee="copositive-plus (so PSD) matrices, or all bounds finite: a solution or a ray",
         cost="about n pivots of O(n k), k unknowns",
         choose="the matrix is unsymmetric, copositive or unknown; the last resort",
+        solves=frozenset({"copositive-plus", "P"}),
     )
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:

@@ -56,6 +56,7 @@ class Murty:
         guarantee="P-matrices (so positive definite ones), from any start",
         cost="2 n to 3 n pivots of O(n k), exponential at worst",
         choose="a start near the answer is known, or another method cycles",
+        solves=frozenset({"P"}),
         warm=True,
     )
 

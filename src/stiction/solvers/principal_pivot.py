@@ -54,6 +54,7 @@ class PrincipalPivot:
         guarantee="PSD matrices, symmetric or not, and P-matrices, by falling back on Keller's rule",
         cost="few pivots of O(n k) where k stays small",
         choose="many rows, few of them active: contact without friction or without slip",
+        solves=frozenset({"PSD", "P"}),
         boxes=False,
         warm=True,
     )

@@ -68,6 +68,7 @@ class SmoothingNewton:
         guarantee="P-matrices (so positive definite ones), from any start; P0 where the solutions are bounded",
         cost="15 to 40 systems of size n, O(n³) each, hardly depending on n",
         choose="a start near the answer is known and block pivoting cycles",
+        solves=frozenset({"P"}),
         warm=True,
     )
 

@@ -66,6 +66,8 @@ def refuse_misfit(problem: BoxLCP, solver: Solver, start: Any) -> None:
     contract = getattr(solver, "contract", None)
     if contract is None:
         raise InvalidProblem(f"solve: {solver!r} is not a solver; pass an object such as st.Lemke()")
+    if isinstance(solver, type):
+        raise InvalidProblem(f"solve: {solver.__name__} is a class, not an object; pass st.{solver.__name__}()")
     name = type(solver).__name__
     reason = contract.refusal(problem, getattr(solver, "perturbation", 0.0))
     if reason is not None:

@@ -1,0 +1,25 @@
+"""What a paper claims, and what was found."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Claim(NamedTuple):
+    """One statement of a paper, put to the test.
+
+    name: the statement
+    holds: whether it came out
+    found: the numbers that decide it
+    documented: what the study says of it; False marks a departure from the paper that the study explains
+    """
+
+    name: str
+    holds: bool
+    found: str
+    documented: bool = True
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does not hold"
+        surprise = "" if self.holds == self.documented else "  (not as documented)"
+        return f"{verdict:13}  {self.name}: {self.found}{surprise}"
