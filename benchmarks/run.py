@@ -1,7 +1,8 @@
 """Time, residual and success rate of the solvers, each peer in the same run.
 
 `python benchmarks/run.py` prints all tables, `run.py lemke contact` some of them; `--quick` shows that it runs,
-`--markdown` makes the tables of docs/performance.md, `--json FILE` keeps the numbers.
+`--markdown` prints Markdown, `--into docs/performance.md` renews the tables of that page, `--json FILE` keeps the
+numbers.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from measure import Table
 
 ROOT = Path(__file__).resolve().parent.parent
+MARK = "<!-- tables -->\n"  # what follows it in a page is renewed by `--into`
 PACKAGES = ("numpy", "numba", "quantecon", "quadprog", "daqp", "proxsuite")
 
 
@@ -45,20 +51,28 @@ def main() -> None:
     parser.add_argument("suite", nargs="*", help=f"of {', '.join(suites)}; all if none is named")
     parser.add_argument("--quick", action="store_true", help="fewer problems: to see that it runs")
     parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
+    parser.add_argument("--into", type=Path, metavar="PAGE", help=f"replace what follows {MARK.strip()} in a page")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers behind the tables")
     options = parser.parse_args()
+    if options.into and MARK not in options.into.read_text(encoding="utf-8"):
+        parser.error(f"{options.into} has no line {MARK.strip()}")
     unknown = [name for name in options.suite if name not in suites]
     if unknown:
         parser.error(f"no suite {unknown[0]!r}; there are {', '.join(suites)}")
 
     print(machine(), end="\n\n")
-    tables = []
+    tables: list[tuple[str, Table]] = []
     for name in options.suite or suites:
         for table in suites[name](options.quick):
             print(table.markdown() if options.markdown else table.text(), flush=True)
-            tables.append({"suite": name, "title": table.title, **table.numbers})
+            tables.append((name, table))
+    if options.into:
+        text = options.into.read_text(encoding="utf-8").partition(MARK)[0]
+        pages = [text + MARK, machine() + ".\n", *(table.markdown().rstrip() + "\n" for _, table in tables)]
+        options.into.write_text("\n".join(pages), encoding="utf-8")
     if options.json:
-        options.json.write_text(json.dumps({"machine": machine(), "tables": tables}, indent=1))
+        numbers = [{"suite": name, "title": table.title, **table.numbers} for name, table in tables]
+        options.json.write_text(json.dumps({"machine": machine(), "tables": numbers}, indent=1))
 
 
 def machine() -> str:

@@ -38,6 +38,12 @@ def sums(function: F) -> F:
     return njit(cache=True, error_model="numpy", _nrt=False, fastmath=FAST_SUMS)(function)  # type: ignore[no-any-return]
 
 
+def minima(function: F) -> F:
+    """A kernel of comparisons in which NaN cannot occur, so that they can be vectorized; infinity can."""
+    flags = {*FAST_SUMS, "nnan"}
+    return njit(cache=True, error_model="numpy", _nrt=False, fastmath=flags)(function)  # type: ignore[no-any-return]
+
+
 class Workspace(NamedTuple):
     """Scratch of one solve: flat buffers, cut into named arrays inside the kernel."""
 

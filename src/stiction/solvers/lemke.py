@@ -263,8 +263,8 @@ def as_tableau(path):
     """The same arrays, by the names that principal pivoting knows them by."""
     return Tableau(
         path.columns, path.inverse, path.q, path.lo, path.hi, path.row_scale, path.column_scale, path.z, path.w,
-        path.z_rate, path.w_rate, path.entering, path.leaving, path.gathered, path.order_a, path.order_b,
-        path.state, path.unknowns, path.place, path.pivots, path.equations,
+        path.z_rate, path.w_rate, path.entering, path.leaving, path.gathered, path.order_a, path.order_b, path.side,
+        path.gap, path.speed, path.speed, path.speed, path.state, path.unknowns, path.place, path.pivots,
     )  # fmt: skip
 
 

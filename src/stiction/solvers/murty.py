@@ -32,7 +32,6 @@ from stiction.solvers.principal import (
     residuals,
     send_to_bound,
     settle,
-    wanted,
 )
 
 if TYPE_CHECKING:
@@ -107,6 +106,6 @@ def first_infeasible(t, size, loosened):
                 return i, AT_LOWER
             if t.z[i] > t.hi[i] + noise * scale:
                 return i, AT_UPPER
-        elif -wanted(t, i) * t.w[i] > noise * (abs(t.q[i]) + scale - 1.0):
+        elif -t.side[i] * t.w[i] > noise * (abs(t.q[i]) + scale - 1.0):
             return i, MEMBER
     return -1, MEMBER

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from stiction.compiled import kernel, workspace
+from stiction.compiled import kernel, minima, workspace
 from stiction.solutions.status import Status
 from stiction.solvers.basis_inverse import border, exchange_column, exchange_row, strike
 from stiction.solvers.contract import STATUS, Proposal
@@ -38,6 +38,7 @@ OWN_NOISE = 2e-15  # violations below this part of the terms of the row itself a
 SMALL_PIVOT = 1e-12  # pivots below this part of their terms are zero
 DOUBTFUL_PIVOT = 1e-5  # pivots below this part are computed again with refinement
 SLOW = 1e-11  # rates below this part of the fastest do not block
+LEAST_WEIGHT = 0.01  # pivots below this count as this, in scaled units, when rows are compared
 REFINE, REFACTOR = 1e-14, 1e-11  # equation residuals at which members are corrected, and the inverse rebuilt
 
 
@@ -60,11 +61,15 @@ class Tableau(NamedTuple):
     gathered: Any  # (n,)
     spare: Any  # (n,)
     terms: Any  # (n,) size of the terms of each row
+    side: Any  # (n,) sign that w must have: 1 at lo, -1 at hi, 0 for members and where lo = hi
+    entered: Any  # (n,) entering of the driven variable
+    steps: Any  # (n,) to where each quantity blocks
+    weight: Any  # (n,) each row's pivot, were it to join now
+    previous: Any  # (n,) w_rate before the last change of members
     state: Any  # (n,) AT_LOWER, AT_UPPER or MEMBER
     members: Any  # (n,)
     place: Any  # (n,) among the members, or -1
     pivots: Any  # (n,)
-    muted: Any  # (n,) 1 where a row moves by rounding only
 
 
 EMPTY = np.empty(0)
@@ -75,7 +80,7 @@ def propose(
 ) -> Proposal:
     """Run a principal pivoting kernel on a problem."""
     n = problem.n
-    work = workspace(2 * n * n + 14 * n, 5 * n)
+    work = workspace(2 * n * n + 19 * n, 4 * n)
     z, ray = np.empty((2, n))
     status, pivots = method(
         problem.H, problem.vectors, problem.symmetric, EMPTY if start is None else start, *options, *work, z, ray
@@ -103,11 +108,15 @@ def carve(n, floats, ints):
         floats[f + 11 * n : f + 12 * n],
         floats[f + 12 * n : f + 13 * n],
         floats[f + 13 * n : f + 14 * n],
+        floats[f + 14 * n : f + 15 * n],
+        floats[f + 15 * n : f + 16 * n],
+        floats[f + 16 * n : f + 17 * n],
+        floats[f + 17 * n : f + 18 * n],
+        floats[f + 18 * n : f + 19 * n],
         ints[:n],
         ints[n : 2 * n],
         ints[2 * n : 3 * n],
         ints[3 * n : 4 * n],
-        ints[4 * n : 5 * n],
     )
 
 
@@ -123,16 +132,17 @@ def begin(H, vectors, symmetric, start, t):
     warm = len(start) == n
     for i in range(n):
         t.place[i] = -1
+        t.weight[i] = t.columns[i, i]
         free = np.isinf(t.lo[i]) and np.isinf(t.hi[i])
         inside = warm and vectors[1, i] < start[i] < vectors[2, i]
         if free or inside:
-            t.state[i], t.z[i] = MEMBER, 0.0
+            t.state[i], t.side[i], t.z[i] = MEMBER, 0.0, 0.0
             t.members[size], t.place[i] = i, size
             size += 1
-        elif np.isfinite(t.lo[i]) and not (warm and start[i] == vectors[2, i]):
-            t.state[i], t.z[i] = AT_LOWER, t.lo[i]
         else:
-            t.state[i], t.z[i] = AT_UPPER, t.hi[i]
+            lower = np.isfinite(t.lo[i]) and not (warm and start[i] == vectors[2, i])
+            put(t, i, AT_LOWER if lower else AT_UPPER)
+            rest(t, i)
     if size > 0 and not rebuild(t, size):
         return tau, -1
     residuals(t, size)
@@ -316,12 +326,13 @@ def schur(t, size, variable):
 @kernel
 def refine_entering(t, size, variable):
     """One step of iterative refinement of H_αα entering = H_α,variable."""
+    column = t.columns[variable]
     for e in range(size):
-        row = t.members[e]
-        total = -t.columns[variable, row]
-        for u in range(size):
-            total += t.columns[t.members[u], row] * t.entering[u]
-        t.gathered[e] = total
+        t.gathered[e] = -column[t.members[e]]
+    for u in range(size):
+        x, column = t.entering[u], t.columns[t.members[u]]
+        for e in range(size):
+            t.gathered[e] += x * column[t.members[e]]
     times(t.inverse, t.gathered, size, t.spare)
     for u in range(size):
         t.entering[u] -= t.spare[u]
@@ -331,7 +342,8 @@ def refine_entering(t, size, variable):
 def join(t, size, variable, pivot):
     """The variable becomes a member; entering and leaving hold its column and row times the inverse."""
     border(t.inverse, size, t.entering, t.leaving, pivot)
-    t.members[size], t.place[variable], t.state[variable] = variable, size, MEMBER
+    t.members[size], t.place[variable] = variable, size
+    t.state[variable], t.side[variable] = MEMBER, 0.0
     return size + 1
 
 
@@ -342,8 +354,19 @@ def drop(t, size, slot, state):
     last = size - 1
     gone, moved = t.members[slot], t.members[last]
     t.members[slot], t.place[moved] = moved, slot
-    t.place[gone], t.state[gone] = -1, state
+    t.place[gone] = -1
+    put(t, gone, state)
     return last
+
+
+@kernel
+def put(t, variable, state):
+    """The variable belongs to a bound from now on."""
+    t.state[variable] = state
+    if t.lo[variable] == t.hi[variable]:
+        t.side[variable] = 0.0
+    else:
+        t.side[variable] = 1.0 if state == AT_LOWER else -1.0
 
 
 @kernel
@@ -353,34 +376,44 @@ def rest(t, variable):
 
 
 @kernel
-def wanted(t, variable):
-    """The direction in which a non-member may leave its bound: 1 from lo, -1 from hi, 0 if it is fixed."""
-    if t.lo[variable] == t.hi[variable]:
-        return 0.0
-    return 1.0 if t.state[variable] == AT_LOWER else -1.0
-
-
-@kernel
 def violated(t, size, in_order):
-    """The non-member whose w has the wrong sign by the most beyond rounding, or the first such; -1 if there is none."""
+    """The worst row with the wrong sign beyond rounding, or the first such; -1 if there is none.
+
+    The worst is the one with the largest w² / pivot, twice what joining it would take off ½ zᵀHz + qᵀz.
+    """
     scale = magnitude(t, size)
     worst, which = 0.0, -1
     for i in range(len(t.q)):
-        if t.state[i] != MEMBER:
-            violation = -wanted(t, i) * t.w[i]
-            if violation > worst and violation > NOISE * (abs(t.q[i]) + scale - 1.0):
-                worst, which = violation, i
+        violation = -t.side[i] * t.w[i]
+        weight = max(t.weight[i], LEAST_WEIGHT)
+        if violation > 0.0 and violation * violation > worst * weight:
+            if violation > NOISE * (abs(t.q[i]) + scale - 1.0):
                 if in_order:
-                    return which
+                    return i
+                worst, which = violation * violation / weight, i
     return which
 
 
 @kernel
-def rates_of_variable(t, size, driven, sense):
+def remember_rates(t):
+    for i in range(len(t.q)):
+        t.previous[i] = t.w_rate[i]
+
+
+@kernel
+def follow_weights(t, factor):
+    """Every row's pivot after one more member joins (factor < 0) or leaves (> 0), from how that changed the rates."""
+    for i in range(len(t.q)):
+        change = t.w_rate[i] - t.previous[i]
+        t.weight[i] += factor * change * change
+
+
+@kernel
+def rates_of_variable(t, size, driven, sense, entering):
     """Rates as z_driven (not a member) moves by `sense`; entering = K H_α,driven."""
     n = len(t.q)
     for u in range(size):
-        t.z_rate[u] = -sense * t.entering[u]
+        t.z_rate[u] = -sense * entering[u]
     column = t.columns[driven]
     for i in range(n):
         t.w_rate[i] = sense * column[i]
@@ -405,7 +438,7 @@ def make_member(t, size, variable, symmetric):
     pivot = column_times_inverse(t, size, variable, symmetric)
     if pivot == 0.0:
         return -1
-    rates_of_variable(t, size, variable, 1.0)
+    rates_of_variable(t, size, variable, 1.0, t.entering)
     step = -t.w[variable] / pivot
     advance(t, size, step)
     t.z[variable] += step
@@ -482,7 +515,7 @@ def verify(t, size, doubts):
     worst, which = 0.0, -1
     for i in range(n):
         if t.state[i] != MEMBER:
-            violation = -wanted(t, i) * t.w[i]
+            violation = -t.side[i] * t.w[i]
             if violation > OWN_NOISE * doubts * t.terms[i] and violation > worst:
                 worst, which = violation, i
     return size, which
@@ -496,23 +529,34 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
     zero is made together with the driven variable, as a pivot of two: then w_driven is driven instead of z_driven, or
     the other way round. Returns (status, pivots, number of members).
     """
-    sense = wanted(t, driven)
-    by_row = False
+    sense = t.side[driven]
+    home = t.state[driven]
+    t.side[driven] = 0.0  # it is driven, not watched
+    by_row, known, pivot = False, False, 0.0
+    changed, factor = -1, 0.0  # the member that joined or left last, and how weights follow
     pivots, idle = 0, 0
-    for i in range(len(t.q)):
-        t.muted[i] = 0
     while pivots < limit:
-        pivot = 0.0
+        speed = 1.0
         if by_row:
             rates_of_row(t, size, driven, sense)
-            speed = 1.0
         else:
-            pivot = column_times_inverse(t, size, driven, symmetric)
-            rates_of_variable(t, size, driven, sense)
+            if not known:
+                pivot = column_times_inverse(t, size, driven, symmetric)
+                for u in range(size):
+                    t.entered[u] = t.entering[u]
+            rates_of_variable(t, size, driven, sense, t.entered)
             speed = pivot
+            if changed >= 0:
+                if factor > 0.0:  # it has left: divide by the square of its rate, which is known only now
+                    t.weight[changed] = factor
+                    rate = t.w_rate[changed]
+                    factor = factor / (rate * rate) if abs(rate) > SLOW else 0.0
+                follow_weights(t, factor)
+        known, changed = False, -1
         event, which, step = first_event(t, size, driven, sense, by_row, speed, watch, idle > 2 * len(t.q))
         if event == NOTHING:
             read_ray(t, size, driven, sense, ray)
+            put(t, driven, home)
             return RAY, pivots, size
         idle = idle + 1 if step == 0.0 else 0
         advance(t, size, step)
@@ -522,11 +566,18 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
 
         if event == FINISHES:
             if not by_row:
+                t.previous[:] = 0.0
+                follow_weights(t, -1.0 / pivot)
+                if symmetric:
+                    for u in range(size):
+                        t.entering[u] = t.leaving[u] = t.entered[u]
+                else:
+                    pivot = column_times_inverse(t, size, driven, symmetric)
                 size = join(t, size, driven, pivot)
             t.w[driven] = 0.0
             return SOLVED, pivots, size
         if event == FLIPS:
-            t.state[driven] = AT_UPPER if sense > 0.0 else AT_LOWER
+            put(t, driven, AT_UPPER if sense > 0.0 else AT_LOWER)
             rest(t, driven)
             return SOLVED, pivots, size
         if event == LEAVES:
@@ -536,13 +587,17 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
             if leaver == driven or abs(diagonal) > SMALL_PIVOT * abs(t.z_rate[which]):
                 size = drop(t, size, which, to)
                 rest(t, leaver)
+                if not by_row:
+                    changed, factor = leaver, 1.0 / diagonal
+                    remember_rates(t)
                 if leaver == driven:
-                    if -wanted(t, driven) * t.w[driven] <= 0.0:
+                    if t.side[driven] * t.w[driven] >= 0.0:
                         return SOLVED, pivots, size
+                    t.side[driven] = 0.0
                     by_row = False
             elif by_row:
                 size = drop_pair(t, size, which, t.place[driven], to)
-                t.state[driven] = AT_LOWER if sense > 0.0 else AT_UPPER
+                t.state[driven], t.side[driven] = home, 0.0
                 rest(t, leaver)
                 by_row = False
                 pivots += 1
@@ -553,22 +608,45 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
                 pivots += 1
         else:
             t.w[which] = 0.0
-            pivot = column_times_inverse(t, size, which, symmetric)
-            if pivot > 0.0:
-                size = join(t, size, which, pivot)
+            joining = column_times_inverse(t, size, which, symmetric)
+            if joining > 0.0:
+                if not by_row and pivot > 0.0:  # what the driven variable's column and pivot become
+                    share = sense * t.w_rate[which] / joining
+                    changed, factor = which, -1.0 / (share * share * joining) if share != 0.0 else 0.0
+                    remember_rates(t)
+                    across = t.columns[driven, which] if symmetric else t.columns[which, driven]
+                    for u in range(size):
+                        t.entered[u] -= share * t.entering[u]
+                    left = across if size == 0 else across - row_dot(t, size, driven, t.entering)
+                    pivot -= left * share
+                    t.entered[size] = share
+                    known = pivot > DOUBTFUL_PIVOT * abs(t.columns[driven, driven])
+                size = join(t, size, which, joining)
             elif symmetric:
-                t.muted[which] = 1  # a row without a diagonal has no entries at all: it only seemed to move
+                t.side[which] = 0.0  # a row without a diagonal has no entries at all: it only seemed to move
+                known = True
                 pivots -= 1
             elif by_row:
-                swap(t, size, t.place[driven], which, t.state[driven])
-                t.state[driven] = AT_LOWER if sense > 0.0 else AT_UPPER
+                swap(t, size, t.place[driven], which, home)
+                t.side[driven] = 0.0
                 by_row = False
                 pivots += 1
             else:
                 size = join_pair(t, size, driven, which)
                 by_row = True
                 pivots += 1
+    if t.place[driven] < 0:
+        put(t, driven, home)
     return MAX_ITERATIONS, pivots, size
+
+
+@kernel
+def row_dot(t, size, row, x):
+    """A row of the matrix, at the members, times x."""
+    total = 0.0
+    for u in range(size):
+        total += t.columns[t.members[u], row] * x[u]
+    return total
 
 
 @kernel
@@ -577,39 +655,60 @@ def first_event(t, size, driven, sense, by_row, speed, watch, least_index):
     fastest = max(speed, 1.0)
     for u in range(size):
         fastest = max(fastest, abs(t.z_rate[u]))
-    slow = SLOW * fastest
-    event, which, step, best = NOTHING, -1, np.inf, 0.0
+    slow, tie = SLOW * fastest, 1e-14 * magnitude(t, size)
+    event, which, step = NOTHING, -1, np.inf
     if speed > 0.0:
-        event, step, best = FINISHES, max(-sense * t.w[driven], 0.0) / speed, speed
+        event, step = FINISHES, max(-sense * t.w[driven], 0.0) / speed
     if not by_row:
         flip = t.hi[driven] - t.z[driven] if sense > 0.0 else t.z[driven] - t.lo[driven]
         if flip < np.inf and flip <= step:
-            event, step, best = FLIPS, max(flip, 0.0), 1.0
-    tie = 1e-14 * magnitude(t, size)
+            event, step = FLIPS, max(flip, 0.0)
+
     for u in range(size):
         variable, rate = t.members[u], t.z_rate[u]
-        if abs(rate) > slow:
-            gap = t.z[variable] - t.lo[variable] if rate < 0.0 else t.hi[variable] - t.z[variable]
-            if gap < np.inf:
-                gap, rate = max(gap, 0.0), abs(rate)
-                if gap < step * rate - tie or (
-                    event == LEAVES
-                    and gap <= step * rate + tie
-                    and (variable < t.members[which] if least_index else rate > best)
-                ):
-                    event, which, step, best = LEAVES, u, gap / rate, rate
+        gap = t.z[variable] - t.lo[variable] if rate < 0.0 else t.hi[variable] - t.z[variable]
+        t.steps[u] = max(gap, 0.0) / abs(rate) if abs(rate) > slow else np.inf
+    first = smallest(t.steps, size)
+    if first * fastest < step * fastest - tie:
+        best = 0.0
+        for u in range(size):
+            rate = abs(t.z_rate[u])
+            if t.steps[u] * rate <= first * rate + tie and t.steps[u] < step and rate > best:
+                if not (least_index and which >= 0 and t.members[u] > t.members[which]):
+                    event, which, best = LEAVES, u, 0.0 if least_index else rate
+        step = t.steps[which]
+
     if watch:
-        for i in range(len(t.q)):
-            if t.state[i] != MEMBER and i != driven and t.muted[i] == 0:
-                side = wanted(t, i)
-                gap, rate = side * t.w[i], -side * t.w_rate[i]
-                if rate > slow and gap >= -tie:
-                    gap = max(gap, 0.0)
-                    if gap < step * rate - tie or (
-                        event == JOINS and gap <= step * rate + tie and rate > best and not least_index
-                    ):
-                        event, which, step, best = JOINS, i, gap / rate, rate
+        blocking_steps(t.side, t.w, t.w_rate, slow, -tie, t.steps)
+        first = smallest(t.steps, len(t.q))
+        if first * fastest < step * fastest - tie:
+            best, which = 0.0, -1
+            for i in range(len(t.q)):
+                if t.steps[i] < step:
+                    rate = -t.side[i] * t.w_rate[i]
+                    if t.steps[i] * rate <= first * rate + tie and rate > best:
+                        event, which, best = JOINS, i, rate
+                        if least_index:
+                            break
+            step = t.steps[which]
     return event, which, step
+
+
+@minima
+def smallest(x, k):
+    least = np.inf
+    for i in range(k):
+        least = min(least, x[i])
+    return least
+
+
+@minima
+def blocking_steps(side, w, w_rate, slow, lowest, steps):
+    """Steps at which rows with the right sign lose it; infinity for the others."""
+    for i in range(len(side)):
+        gap, rate = side[i] * w[i], -side[i] * w_rate[i]
+        step = max(gap, 0.0) / max(rate, slow)
+        steps[i] = step if rate > slow and gap >= lowest else np.inf
 
 
 @kernel
@@ -626,8 +725,9 @@ def swap(t, size, slot, variable, state):
         t.gathered[u] = t.columns[t.members[u], variable]
     transposed_times(t.inverse, t.gathered, size, t.leaving)
     exchange_row(t.inverse, size, slot, t.leaving)
-    t.place[variable], t.state[variable] = slot, MEMBER
-    t.place[gone], t.state[gone] = -1, state
+    t.place[variable], t.state[variable], t.side[variable] = slot, MEMBER, 0.0
+    t.place[gone] = -1
+    put(t, gone, state)
 
 
 @kernel
@@ -648,8 +748,8 @@ def join_pair(t, size, first, second):
     border(t.inverse, size + 1, t.entering, t.leaving, pivot)
     t.members[size + 1] = second
     swap_columns(t.inverse, size + 2, size, size + 1)  # equations came in the other order
-    t.place[first], t.state[first] = size, MEMBER
-    t.place[second], t.state[second] = size + 1, MEMBER
+    t.place[first], t.state[first], t.side[first] = size, MEMBER, 0.0
+    t.place[second], t.state[second], t.side[second] = size + 1, MEMBER, 0.0
     return size + 2
 
 
