@@ -12,7 +12,7 @@ from measure import Contestant, Table, ours, race
 import stiction as st
 from stiction.compiled import workspace
 from stiction.problems.families import positive_definite
-from stiction.solvers.lemke import EMPTY, HARRIS, lemke
+from stiction.solvers.lemke import DOUBTFUL_RATES, EMPTY, HARRIS, lemke
 
 
 def against_quantecon(quick: bool) -> list[Table]:
@@ -43,12 +43,12 @@ def lemke_kernel() -> Contestant:
 
     def prepare(problem: Any) -> Callable[[], Any]:
         n = problem.n
-        work, z, ray = workspace(2 * (n + 1) * (n + 1) + 19 * (n + 1), 6 * (n + 1)), np.empty(n), np.empty(n)
-        arguments = (problem.H, problem.vectors, problem.symmetric, EMPTY, HARRIS, 20 * n + 200)
+        work, answer = workspace(2 * (n + 1) * (n + 1) + 19 * (n + 1), 6 * (n + 1)), np.empty((2, n))
+        options = (EMPTY, HARRIS, DOUBTFUL_RATES[0], 20 * n + 200)
 
         def solve() -> Any:
-            lemke(*arguments, work.floats, work.ints, z, ray)
-            return z
+            lemke(problem.H, problem.vectors, problem.symmetric, *options, *work, answer)
+            return answer[0]
 
         return solve
 

@@ -16,16 +16,17 @@ def solver_table() -> str:
     from stiction.solvers import ALL, Auto
 
     rows = [
-        "| Solver | Matrix it takes | Bounds | Warm start | What it guarantees | Cost | Choose it when |",
-        "|---|---|---|---|---|---|---|",
+        "| Solver | Matrix it takes | Bounds | Contact | Warm start | What it guarantees | Cost | Choose it when |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for solver in (Auto, *ALL):
         c = solver.contract
         size = "" if c.largest is None else f", n ≤ {c.largest}"
         cells = [
             f"[`{solver.__name__}`](api/solvers.md#{solver.__module__}.{solver.__name__})",
-            c.matrix + size,
-            "yes" if c.boxes else "no",
+            "none" if c.matrix == "contact" else c.matrix + size,
+            "yes" if c.boxes and c.matrix != "contact" else "no",
+            ", ".join(c.laws) or "none",
             "yes" if c.warm else "no",
             c.guarantee,
             c.cost,

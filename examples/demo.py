@@ -6,7 +6,7 @@ import time
 
 import stiction as st
 from stiction.problems import families, heaps
-from stiction.solvers import ALL, Auto
+from stiction.solvers import COMPLEMENTARITY, Auto
 from stiction.solvers.contract import Solver
 
 PROBLEMS: dict[str, st.BoxLCP] = {
@@ -25,7 +25,7 @@ def main() -> None:
         print(f"\n{title}\n")
         print(f"  {'solver':<22}{'status':<16}{'residual':>9}{'iterations':>12}{'time':>12}")
         proof = None
-        for solver in (Auto, *ALL):
+        for solver in (Auto, *COMPLEMENTARITY):
             if solver.contract.refusal(problem) is None:
                 solution = report(problem, solver())
                 proof = proof or (solution if solution.ray is not None and solution.ray.infeasible else None)

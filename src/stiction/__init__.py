@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stiction.errors import InvalidProblem, MissingDependency, SolveFailed, StictionError, UnsupportedProblem
+    from stiction.problems.contact import ContactProblem
     from stiction.problems.files import load
+    from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, Viscous
     from stiction.problems.lcp import LCP, BoxLCP
     from stiction.solutions.certificate import Certificate, certify
+    from stiction.solutions.contact import ContactCertificate, ContactSolution, Mode
     from stiction.solutions.ray import Ray
     from stiction.solutions.solution import Solution
     from stiction.solutions.status import Status
     from stiction.solvers.auto import Auto
     from stiction.solvers.block_pivot import BlockPivot
+    from stiction.solvers.cell_lemke import CellLemke
+    from stiction.solvers.cone_newton import ConeNewton
     from stiction.solvers.cottle_dantzig import CottleDantzig
     from stiction.solvers.enumerate import Enumerate
     from stiction.solvers.gauss_seidel import GaussSeidel
@@ -32,16 +37,26 @@ __all__ = [
     "LCP",
     "Auto",
     "BlockPivot",
+    "BoxFriction",
     "BoxLCP",
+    "CellLemke",
     "Certificate",
+    "ConeNewton",
+    "ContactCertificate",
+    "ContactProblem",
+    "ContactSolution",
     "CottleDantzig",
+    "Coulomb",
     "Enumerate",
+    "Frictionless",
     "GaussSeidel",
     "InvalidProblem",
     "Keller",
     "Lemke",
     "MissingDependency",
+    "Mode",
     "Murty",
+    "NoSlip",
     "PrincipalPivot",
     "Ray",
     "SmoothingNewton",
@@ -50,6 +65,7 @@ __all__ = [
     "Status",
     "StictionError",
     "UnsupportedProblem",
+    "Viscous",
     "__version__",
     "certify",
     "load",
@@ -58,14 +74,19 @@ __all__ = [
 
 _HOMES = {
     "errors": ("InvalidProblem", "MissingDependency", "SolveFailed", "StictionError", "UnsupportedProblem"),
+    "problems.contact": ("ContactProblem",),
     "problems.files": ("load",),
+    "problems.laws": ("BoxFriction", "Coulomb", "Frictionless", "NoSlip", "Viscous"),
     "problems.lcp": ("LCP", "BoxLCP"),
     "solutions.certificate": ("Certificate", "certify"),
+    "solutions.contact": ("ContactCertificate", "ContactSolution", "Mode"),
     "solutions.ray": ("Ray",),
     "solutions.solution": ("Solution",),
     "solutions.status": ("Status",),
     "solvers.auto": ("Auto",),
     "solvers.block_pivot": ("BlockPivot",),
+    "solvers.cell_lemke": ("CellLemke",),
+    "solvers.cone_newton": ("ConeNewton",),
     "solvers.cottle_dantzig": ("CottleDantzig",),
     "solvers.enumerate": ("Enumerate",),
     "solvers.gauss_seidel": ("GaussSeidel",),

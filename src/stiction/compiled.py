@@ -33,6 +33,11 @@ def kernel(function: F) -> F:
     return njit(cache=True, error_model="numpy", _nrt=False)(function)  # type: ignore[no-any-return]
 
 
+def inlined(function: F) -> F:
+    """A kernel compiled into its callers: for what is called at every pivot with a NamedTuple too large to copy."""
+    return njit(inline="always", error_model="numpy", _nrt=False)(function)  # type: ignore[no-any-return]
+
+
 def sums(function: F) -> F:
     """A kernel whose sums may be reordered: dot products and the like."""
     return njit(cache=True, error_model="numpy", _nrt=False, fastmath=FAST_SUMS)(function)  # type: ignore[no-any-return]
@@ -70,7 +75,7 @@ class _OnceNotice(event.Listener):  # type: ignore[misc]
     told = False
 
     def on_start(self, event: Any) -> None:
-        module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "")
+        module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", None) or ""
         if not self.told and module.startswith("stiction") and sys.stderr.isatty():
             type(self).told = True
             print("stiction: compiling kernels (once; later runs load them from the cache) ...", file=sys.stderr)

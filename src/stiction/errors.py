@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stiction.solutions import Solution
+    from stiction.solutions import ContactSolution, Solution
 
 
 class StictionError(Exception):
@@ -31,9 +31,9 @@ class MissingDependency(StictionError, ImportError):
 class SolveFailed(StictionError):
     """No certified answer was found. `solution` holds the last iterate, its certificate and the evidence."""
 
-    def __init__(self, solution: Solution) -> None:
+    def __init__(self, solution: Solution | ContactSolution) -> None:
         super().__init__(solution.explain())
         self.solution = solution
 
-    def __reduce__(self) -> tuple[type[SolveFailed], tuple[Solution]]:
+    def __reduce__(self) -> tuple[type[SolveFailed], tuple[Solution | ContactSolution]]:
         return type(self), (self.solution,)

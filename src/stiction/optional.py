@@ -19,6 +19,11 @@ def matplotlib() -> ModuleType:
     return _require("matplotlib", "figure", use="plots", extra="plots")
 
 
+def h5py() -> ModuleType:
+    """h5py, which reads and writes HDF5."""
+    return _require("h5py", use="FCLIB files", extra="files")
+
+
 def _require(package: str, *modules: str, use: str, extra: str) -> ModuleType:
     """Import a package and the named modules in it, or say which extra installs it."""
     try:

@@ -75,7 +75,7 @@ def test_additional_fields_are_ignored(path):
 
 
 def test_what_is_not_a_problem_is_not_saved(path):
-    with pytest.raises(InvalidProblem, match=r"save: expected an LCP or a BoxLCP, got ndarray"):
+    with pytest.raises(InvalidProblem, match=r"save: expected an LCP, a BoxLCP or a ContactProblem, got ndarray"):
         save(np.eye(2), path)
     assert not path.exists()
 

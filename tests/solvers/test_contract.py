@@ -12,11 +12,11 @@ import pytest
 import stiction as st
 from stiction.problems import LCP, BoxLCP
 from stiction.problems.families import FAMILIES, INFEASIBLE
-from stiction.solvers import ALL, Auto
+from stiction.solvers import COMPLEMENTARITY, Auto
 from stiction.solvers.contract import Contract, Proposal
 
 SIZES = (1, 2, 3, 5, 8, 13, 20, 40, 80, 120, 200)
-EVERY = (*ALL, Auto)
+EVERY = (*COMPLEMENTARITY, Auto)
 
 
 def draw(name: str, seed: int, largest: int) -> BoxLCP:
@@ -120,7 +120,7 @@ def test_inputs_are_untouched_and_answers_repeat_to_the_bit(solver):
     assert first.z.flags.writeable
 
 
-@pytest.mark.parametrize("solver", [s for s in ALL if s.contract.warm])
+@pytest.mark.parametrize("solver", [s for s in COMPLEMENTARITY if s.contract.warm])
 def test_a_start_at_the_answer_is_used(solver):
     problem = FAMILIES["positive_definite"].make(60, 1)
     cold = st.solve(problem, solver(), tolerance=1e-6)

@@ -58,7 +58,7 @@ def test_bad_tolerances(tolerance):
 
 
 def test_bad_arguments():
-    with pytest.raises(st.InvalidProblem, match="must be an LCP or BoxLCP, got list"):
+    with pytest.raises(st.InvalidProblem, match="not an LCP, BoxLCP or ContactProblem, but list"):
         st.solve([[1.0]])
     with pytest.raises(st.InvalidProblem, match=r"is not a solver; pass an object such as st.Lemke\(\)"):
         st.solve(TEXTBOOK, "lemke")

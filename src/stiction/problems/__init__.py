@@ -1,20 +1,32 @@
-"""The question of one step: `LCP`, `BoxLCP`, their files, and named problems to test and compare on."""
+"""The question of one step: `LCP`, `BoxLCP`, `ContactProblem` and its laws, their files, and named problems."""
 
 from stiction.problems.classics import Classic, box_classics, classic, classics, fathi, murty_exponential
+from stiction.problems.contact import ContactProblem
+from stiction.problems.contact_classics import contact_classics
+from stiction.problems.contact_families import CONTACT_FAMILIES
 from stiction.problems.families import FAMILIES, INFEASIBLE, Family, rescaled
 from stiction.problems.files import load, save
+from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, Viscous
 from stiction.problems.lcp import LCP, BoxLCP
 
 __all__ = [
+    "CONTACT_FAMILIES",
     "FAMILIES",
     "INFEASIBLE",
     "LCP",
+    "BoxFriction",
     "BoxLCP",
     "Classic",
+    "ContactProblem",
+    "Coulomb",
     "Family",
+    "Frictionless",
+    "NoSlip",
+    "Viscous",
     "box_classics",
     "classic",
     "classics",
+    "contact_classics",
     "fathi",
     "load",
     "murty_exponential",

@@ -2,54 +2,81 @@
 
     format   "stiction problem"
     version  1
-    kind     "LCP" (arrays M, q) or "BoxLCP" (arrays H, q, lo, hi), float64
+    kind     "LCP" (arrays M, q), "BoxLCP" (arrays H, q, lo, hi), float64, or "ContactProblem":
+    form     "dense" (mass, velocity, normal, tangent), "bodies" (and bodies) or "delassus" (W, q, dim), as the
+             constructors of `ContactProblem` take them; friction, law (JSON); gap_rate, joints, ... where they exist
 
-A file is written beside its destination and then renamed: it is there whole or not at all. The round trip is exact to
-the last bit.
+Contact problems are written as FCLIB instead if the name ends in .hdf5 or .h5 (see `stiction.problems.fclib`). A file
+is written beside its destination and then renamed: it is there whole or not at all. The round trip of an `.npz` file is
+exact to the last bit.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 import os
 import secrets
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stiction.errors import InvalidProblem
+from stiction.problems.contact import ContactProblem
+from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, Law, NoSlip, Viscous
 from stiction.problems.lcp import LCP, BoxLCP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
 FORMAT = "stiction problem"
 VERSION = 1
 FIELDS = {"LCP": ("M", "q"), "BoxLCP": ("H", "q", "lo", "hi")}
+FORMS = {
+    "dense": ("mass", "velocity", "normal", "tangent"),
+    "bodies": ("mass", "velocity", "bodies", "normal", "tangent"),
+    "delassus": ("W", "q"),
+}
+OPTIONAL = ("gap_rate", "joints", "joint_rate", "viscosity", "slip")
+LAWS: dict[str, type[Any]] = {law.__name__: law for law in (Frictionless, Viscous, NoSlip, Coulomb, BoxFriction)}
+HDF5 = (".hdf5", ".h5")
 
 
-def save(problem: BoxLCP, path: str | os.PathLike[str]) -> None:
-    """Write a problem as `.npz`; the name is taken as it is, and a file of that name is replaced."""
-    if not isinstance(problem, BoxLCP):
-        raise InvalidProblem(f"save: expected an LCP or a BoxLCP, got {type(problem).__name__}")
-    kind = "LCP" if isinstance(problem, LCP) else "BoxLCP"
-    arrays = {name: getattr(problem, name) for name in FIELDS[kind]}
+def save(problem: BoxLCP | ContactProblem, path: str | os.PathLike[str]) -> None:
+    """Write a problem as `.npz`, or FCLIB; the name is taken as it is, and a file of that name is replaced."""
+    if not isinstance(problem, BoxLCP | ContactProblem):
+        raise InvalidProblem(f"save: expected an LCP, a BoxLCP or a ContactProblem, got {type(problem).__name__}")
     path = Path(path)
+    if path.suffix.lower() in HDF5:
+        if not isinstance(problem, ContactProblem):
+            raise InvalidProblem(f"save: FCLIB files hold contact problems only; name {path} .npz instead")
+        from stiction.problems.fclib import write
+
+        fill: Callable[[Path], None] = partial(write, problem)
+    else:
+        fields = _contact_fields(problem) if isinstance(problem, ContactProblem) else _box_fields(problem)
+        fill = partial(_write_npz, {"format": FORMAT, "version": VERSION, **fields})
     try:
-        _write_whole(path, {"format": FORMAT, "version": VERSION, "kind": kind, **arrays})
+        _write_whole(path, fill)
     except OSError as error:
         raise InvalidProblem(
             f"save: cannot write {path} ({error.strerror or error}); choose an existing folder that you may write to"
         ) from error
 
 
-def load(path: str | os.PathLike[str]) -> BoxLCP:
-    """Read a problem that `save` wrote: an `LCP` or a `BoxLCP`."""
+def load(path: str | os.PathLike[str]) -> BoxLCP | ContactProblem:
+    """Read a problem that `save` wrote, or one in FCLIB's format: an `LCP`, a `BoxLCP` or a `ContactProblem`."""
     path = Path(path)
+    if path.suffix.lower() in HDF5:
+        from stiction.problems.fclib import read
+
+        return read(path)
     with _opened(path) as archive:
         if (found := _text(path, archive, "format")) != FORMAT:
             raise InvalidProblem(
@@ -60,8 +87,12 @@ def load(path: str | os.PathLike[str]) -> BoxLCP:
             raise InvalidProblem(
                 f"load: {path} has version {version}, but this stiction reads {VERSION}; update stiction, or save anew"
             )
-        if (kind := _text(path, archive, "kind")) not in FIELDS:
-            raise InvalidProblem(f"load: {path} holds a problem of kind {kind!r}, expected {' or '.join(FIELDS)}")
+        kind = _text(path, archive, "kind")
+        if kind == "ContactProblem":
+            return _contact(path, archive)
+        if kind not in FIELDS:
+            known = " or ".join([*FIELDS, "ContactProblem"])
+            raise InvalidProblem(f"load: {path} holds a problem of kind {kind!r}, expected {known}")
         arrays = [_field(path, archive, name) for name in FIELDS[kind]]
     try:
         return LCP(*arrays) if kind == "LCP" else BoxLCP(*arrays)
@@ -69,14 +100,83 @@ def load(path: str | os.PathLike[str]) -> BoxLCP:
         raise InvalidProblem(f"load: {path}: {error}") from None
 
 
-def _write_whole(path: Path, fields: dict[str, Any]) -> None:
+def _box_fields(problem: BoxLCP) -> dict[str, Any]:
+    kind = "LCP" if isinstance(problem, LCP) else "BoxLCP"
+    return {"kind": kind, **{name: getattr(problem, name) for name in FIELDS[kind]}}
+
+
+def _contact_fields(problem: ContactProblem) -> dict[str, Any]:
+    """The arguments that build the problem again."""
+    fields: dict[str, Any] = {"kind": "ContactProblem", "friction": problem.friction, "law": _law_text(problem.law)}
+    fields["dim"] = dim = problem.dim
+    n, rows = problem.n, problem.rows
+    if problem.mass is None:
+        assert problem.delassus is not None
+        assert problem.offset is not None
+        place = np.arange(3 * n).reshape(n, 3)[:, :dim].ravel()
+        return fields | {"form": "delassus", "W": problem.delassus[np.ix_(place, place)], "q": problem.offset[place]}
+    fields |= {"mass": problem.mass, "velocity": problem.velocity}
+    if problem.mass.ndim == 2:
+        fields |= {"form": "dense", "normal": rows[:, 0], "tangent": rows[:, 1:dim]}
+    else:
+        bodies = np.where(problem.segments[:, 1::2] > 0, problem.segments[:, 0::2] // 6, -1)
+        by_body = rows.reshape(n, 3, 2, 6)
+        fields |= {"form": "bodies", "bodies": bodies, "normal": by_body[:, 0], "tangent": by_body[:, 1:dim]}
+    optional = {name: getattr(problem, name) for name in OPTIONAL}
+    return fields | {name: value for name, value in optional.items() if value is not None}
+
+
+def _contact(path: Path, archive: Any) -> ContactProblem:
+    form = _text(path, archive, "form")
+    if form not in FORMS:
+        raise InvalidProblem(f"load: {path} holds a contact problem of form {form!r}, expected {' or '.join(FORMS)}")
+    arrays = {name: _field(path, archive, name) for name in (*FORMS[form], "friction")}
+    law = _law(path, str(_field(path, archive, "law")))
+    dim = _field(path, archive, "dim")
+    optional = {name: _field(path, archive, name) for name in OPTIONAL if name in archive.files}
+    try:
+        if form == "delassus":
+            whole = int(dim) if dim.ndim == 0 and dim.dtype.kind in "iu" else 0
+            return ContactProblem.from_delassus(**arrays, dim=whole, law=law)
+        make = ContactProblem if form == "dense" else ContactProblem.from_bodies
+        return make(**arrays, **optional, law=law)
+    except InvalidProblem as error:
+        raise InvalidProblem(f"load: {path}: {error}") from None
+
+
+def _law_text(law: Law) -> str:
+    options = {name: _plain(value) for name, value in dataclasses.asdict(law).items()}
+    return json.dumps({"name": type(law).__name__, **options})
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as one of Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _law(path: Path, text: str) -> Law:
+    try:
+        options = json.loads(text)
+        law: Law = LAWS[options.pop("name")](**options)
+    except InvalidProblem as error:
+        raise InvalidProblem(f"load: {path}: {error}") from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise InvalidProblem(f"load: {path}: field 'law' is {text!r}, which names no law; save it anew") from None
+    return law
+
+
+def _write_npz(fields: dict[str, Any], path: Path) -> None:
+    with path.open("xb") as file:
+        np.savez(file, **fields)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_whole(path: Path, fill: Callable[[Path], None]) -> None:
     """Write beside the destination, then rename: readers see the old file or the new one."""
     part = path.with_name(f".{path.name}-{secrets.token_hex(4)}.part")
     try:
-        with part.open("xb") as file:
-            np.savez(file, **fields)
-            file.flush()
-            os.fsync(file.fileno())
+        fill(part)
         part.replace(path)
     finally:
         with contextlib.suppress(OSError):

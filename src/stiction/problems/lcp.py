@@ -66,7 +66,9 @@ class BoxLCP:
     @cached_property
     def symmetric(self) -> bool:
         """Whether `H` equals its transpose to the last bit."""
-        return bool(np.array_equal(self.H, self.H.T))
+        from stiction.linear import is_symmetric
+
+        return bool(is_symmetric(self.H))  # type: ignore[no-untyped-call]
 
     @cached_property
     def smallest_diagonal(self) -> float:

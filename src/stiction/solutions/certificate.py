@@ -17,11 +17,12 @@ equilibration. Only where that takes effect can a scaling of rows show, by littl
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
 from stiction.errors import InvalidProblem
+from stiction.problems.contact import ContactProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.lcp import BoxLCP
+    from stiction.solutions.contact import ContactCertificate
 
 
 class Certificate(NamedTuple):
@@ -54,8 +56,20 @@ class Certificate(NamedTuple):
         return f"residual {self.residual:.1e} at index {self.index}"
 
 
-def certify(problem: BoxLCP, solution: Any) -> Certificate:
-    """Judge an answer, ours or anybody's: a `Solution`, or the vector `z` itself."""
+@overload
+def certify(problem: BoxLCP, solution: Any) -> Certificate: ...
+
+
+@overload
+def certify(problem: ContactProblem, solution: Any) -> ContactCertificate: ...
+
+
+def certify(problem: BoxLCP | ContactProblem, solution: Any) -> Certificate | ContactCertificate:
+    """Judge an answer, ours or anybody's: a solution, or for complementarity problems the vector `z` itself."""
+    if isinstance(problem, ContactProblem):
+        from stiction.solutions.contact import certify_contact
+
+        return certify_contact(problem, solution)
     z = np.array(getattr(solution, "z", solution), dtype=np.float64)
     if z.shape != (problem.n,):
         raise InvalidProblem(f"certify: z must have shape ({problem.n},) to match the problem, got {z.shape}")

@@ -2,7 +2,9 @@
 
 from stiction.solvers.auto import Auto
 from stiction.solvers.block_pivot import BlockPivot
-from stiction.solvers.contract import Contract, Proposal, Solver
+from stiction.solvers.cell_lemke import CellLemke
+from stiction.solvers.cone_newton import ConeNewton
+from stiction.solvers.contract import ContactProposal, Contract, Proposal, Solver
 from stiction.solvers.cottle_dantzig import CottleDantzig
 from stiction.solvers.enumerate import Enumerate
 from stiction.solvers.gauss_seidel import GaussSeidel
@@ -13,7 +15,7 @@ from stiction.solvers.principal_pivot import PrincipalPivot
 from stiction.solvers.smoothing_newton import SmoothingNewton
 from stiction.solvers.solve import solve
 
-ALL = (
+COMPLEMENTARITY = (
     Lemke,
     Keller,
     CottleDantzig,
@@ -24,11 +26,16 @@ ALL = (
     GaussSeidel,
     Enumerate,
 )
+ALL = (*COMPLEMENTARITY, CellLemke, ConeNewton)
 
 __all__ = [
     "ALL",
+    "COMPLEMENTARITY",
     "Auto",
     "BlockPivot",
+    "CellLemke",
+    "ConeNewton",
+    "ContactProposal",
     "Contract",
     "CottleDantzig",
     "Enumerate",

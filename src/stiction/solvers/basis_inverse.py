@@ -7,7 +7,7 @@ pivot that is named in its argument list; the callers choose pivots that are saf
 from __future__ import annotations
 
 from stiction.compiled import kernel
-from stiction.solvers.linear import subtract_multiple
+from stiction.linear import subtract_multiple
 
 
 @kernel

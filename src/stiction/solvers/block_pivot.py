@@ -18,10 +18,10 @@ import numpy as np
 
 from stiction.compiled import kernel, workspace
 from stiction.errors import InvalidProblem
+from stiction.linear import add_columns, cholesky, cholesky_solve, lu, lu_solve
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
 from stiction.solvers.contract import STATUS, Contract, Proposal
-from stiction.solvers.linear import add_columns, cholesky, cholesky_solve, lu, lu_solve
 from stiction.solvers.murty import Murty
 from stiction.solvers.principal import (
     AT_LOWER,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from stiction.problems.contact import ContactProblem
+from stiction.problems.laws import kind
 from stiction.problems.lcp import LCP, BoxLCP
 from stiction.solutions.ray import Ray, examine
 from stiction.solutions.status import Status
@@ -25,6 +27,7 @@ class Contract:
     boxes: whether it takes bounds other than 0 <= z
     warm: whether it can use a start
     largest: the largest n it takes, if limited
+    laws: the laws of contact that it takes, by their kind
     """
 
     matrix: str
@@ -35,12 +38,19 @@ class Contract:
     boxes: bool = True
     warm: bool = False
     largest: int | None = None
+    laws: tuple[Any, ...] = ()
 
-    def refusal(self, problem: BoxLCP, perturbation: float = 0.0) -> str | None:
+    def refusal(self, problem: BoxLCP | ContactProblem, perturbation: float = 0.0) -> str | None:
         """Why this problem is outside, as far as that can be seen without solving it; None if it is not.
 
         perturbation: what the solver adds to the diagonal
         """
+        if isinstance(problem, ContactProblem):
+            if kind(problem.law) in self.laws or type(problem.law) in self.laws:
+                return None
+            return f"it does not take contact under {problem.law}"
+        if self.matrix == "contact":
+            return "it takes contact problems only"
         if not self.boxes and not isinstance(problem, LCP):
             return "it takes no bounds other than z >= 0 (an LCP)"
         if self.matrix == "P" and problem.smallest_diagonal + perturbation <= 0.0:
@@ -69,10 +79,21 @@ class Proposal(NamedTuple):
         return examine(problem, self.ray)
 
 
+class ContactProposal(NamedTuple):
+    """What a contact solver claims: impulses n, t1, t2 in N s; velocities follow from them."""
+
+    status: Status
+    iterations: int
+    impulse: NDArray[np.float64]
+    ray: NDArray[np.float64] | None = None
+    trace: tuple[str, ...] = ()
+    solver: Any = None
+
+
 class Solver(Protocol):
     """A frozen object of options with one verb."""
 
     @property
     def contract(self) -> Contract: ...
 
-    def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal: ...
+    def propose(self, problem: Any, start: NDArray[np.float64] | None) -> Any: ...

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stiction.compiled import kernel
 from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.principal import MAX_ITERATIONS, SINGULAR, begin, carve, drive_all, finish, propose
+from stiction.solvers.principal import SINGULAR, SOLVED, begin, carve, drive_all, finish, propose
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,9 +56,10 @@ def cottle_dantzig(H, vectors, symmetric, start, in_order, max_pivots, floats, i
         z[:] = 0.0
         return SINGULAR, 0
     status, pivots, size = drive_all(t, size, 0, in_order, symmetric, max_pivots, ray)
-    if status in (SINGULAR, MAX_ITERATIONS):  # rounding has led astray: once more, guarded and in order
-        tau, size = begin(H, vectors, symmetric, start, t)
-        status, more, size = drive_all(t, size, 0, True, symmetric, max_pivots, ray)
-        pivots += more
+    for guard, order in ((0, not in_order), (8 * n + 50, False)):
+        if status != SOLVED:  # rounding may have led astray: another way, from the beginning
+            tau, size = begin(H, vectors, symmetric, start, t)
+            status, more, size = drive_all(t, size, guard, order, symmetric, max_pivots, ray)
+            pivots += more
     finish(vectors, tau, t, z)
     return status, pivots

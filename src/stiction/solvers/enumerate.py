@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from stiction.compiled import kernel, workspace
+from stiction.linear import lu, lu_solve
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.certificate import judge
 from stiction.solutions.natural_map import judge_into
 from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.linear import lu, lu_solve
 from stiction.solvers.principal import AT_LOWER, AT_UPPER, MEMBER
 from stiction.solvers.scaling import equilibrate
 

@@ -62,7 +62,7 @@ class GaussSeidel:
         n = problem.n
         ends = self._ends(n)
         largest = int(np.diff(ends, prepend=0).max(initial=0))
-        work = workspace(5 * n + 3 * largest * largest + 24 * largest, max(2 * n, 4 * largest))
+        work = workspace(5 * n + 3 * largest * largest + 25 * largest, max(2 * n, 4 * largest))
         z, w = np.clip(np.zeros(n), problem.lo, problem.hi) if start is None else start.copy(), np.empty(n)
         history = np.empty(self.max_sweeps + 1)
         status, sweeps = gauss_seidel(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stiction.compiled import kernel
 from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.principal import MAX_ITERATIONS, SINGULAR, begin, carve, drive_all, finish, propose
+from stiction.solvers.principal import SINGULAR, SOLVED, begin, carve, drive_all, finish, propose
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,9 +58,10 @@ def keller(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
         return SINGULAR, 0
     guard_after = USUAL * n + 50 if symmetric else 2 * n + 20
     status, pivots, size = drive_all(t, size, guard_after, False, symmetric, max_pivots, ray)
-    if status in (SINGULAR, MAX_ITERATIONS):  # rounding has led astray: once more, guarded and in order
-        tau, size = begin(H, vectors, symmetric, start, t)
-        status, more, size = drive_all(t, size, 0, True, symmetric, max_pivots, ray)
-        pivots += more
+    for guard, order in ((0, True), (0, False)):
+        if status != SOLVED:  # rounding may have led astray: another way, from the beginning
+            tau, size = begin(H, vectors, symmetric, start, t)
+            status, more, size = drive_all(t, size, guard, order, symmetric, max_pivots, ray)
+            pivots += more
     finish(vectors, tau, t, z)
     return status, pivots

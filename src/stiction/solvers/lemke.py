@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from stiction.compiled import kernel, workspace
+from stiction.compiled import inlined, kernel, minima, workspace
 from stiction.errors import InvalidProblem
+from stiction.linear import add_columns, dot, invert, times, transposed_times
 from stiction.problems.lcp import BoxLCP, vector
 from stiction.solutions.ray import examine
 from stiction.solutions.status import Status
 from stiction.solvers.basis_inverse import border, exchange_column, exchange_row, strike
 from stiction.solvers.contract import STATUS, Contract, Proposal
-from stiction.solvers.linear import add_columns, dot, invert, times, transposed_times
 from stiction.solvers.principal import Tableau, join_free
 from stiction.solvers.scaling import equilibrate
 
@@ -43,7 +43,7 @@ NOTHING, FLIPS, LEAVES, VANISHES = 0, 1, 2, 3
 
 HARRIS = 1e-12  # how far a basic quantity may overshoot its bound, in units of the largest quantity
 SMALL_RATE = 1e-10  # slower quantities do not block, in units of the fastest
-DOUBTFUL_RATE = 1e-6  # slower quantities block only from a fresh inverse, in units of the fastest
+DOUBTFUL_RATES = (1e-8, 1e-6)  # slower quantities block only from a fresh inverse: first try, later ones
 TIE = 1e-13  # steps closer than this are equal
 REFINE, REFACTOR = 1e-13, 1e-11  # equation residuals at which the unknowns are corrected, and the inverse rebuilt
 ACCEPT = 1e-13  # largest violation of the final basis, in scaled units; what is worse is tried with another cover
@@ -77,21 +77,23 @@ class Lemke:
         work = workspace(2 * (n + 1) * (n + 1) + 19 * (n + 1), 6 * (n + 1))
         best, least, pivots = None, np.inf, 0
         for attempt in range(max(1, self.tries)):
-            z, ray = np.empty((2, n))
+            answer = np.empty((2, n))
             cover = EMPTY if attempt == 0 and given is None else irregular(n, attempt, given)
             slack = HARRIS * (1.0, 0.01, 100.0)[attempt % 3]
+            doubtful = DOUBTFUL_RATES[min(attempt, 1)]
             status, count, violation = lemke(
-                problem.H, problem.vectors, problem.symmetric, cover, slack, limit, *work, z, ray
+                problem.H, problem.vectors, problem.symmetric, cover, slack, doubtful, limit, *work, answer
             )
-            pivots += count
+            z, pivots = answer[0], pivots + count
             if status == SOLVED and violation <= ACCEPT:
                 return Proposal(Status.SOLVED, pivots, z)
-            if status == RAY and examine(problem, ray).infeasible:
+            ray = answer[1] if status == RAY else None
+            if ray is not None and examine(problem, ray).infeasible:
                 return Proposal(Status.RAY, pivots, z, ray)
             if status == SINGULAR and count == 0:
                 return self._with_free_variables_split(problem)
             if best is None or violation < least:
-                best, least = Proposal(STATUS[status], pivots, z, ray if status == RAY else None), violation
+                best, least = Proposal(STATUS[status], pivots, z, ray), violation
         assert best is not None
         return best._replace(iterations=pivots)
 
@@ -195,9 +197,9 @@ def carve(n, floats, ints):
 
 
 @kernel
-def lemke(H, vectors, symmetric, cover, slack, max_pivots, floats, ints, z, ray):
-    """Follow one path. Returns (status, pivots, violation); `z` is the answer or the last point, `ray` its
-    direction."""
+def lemke(H, vectors, symmetric, cover, slack, doubtful_rate, max_pivots, floats, ints, answer):
+    """Follow one path. Returns (status, pivots, violation); answer[0] is z, answer[1] the direction of a ray."""
+    z, ray = answer[0], answer[1]
     n = len(z)
     path = carve(n, floats, ints)
     tau = equilibrate(H, vectors, symmetric, path.columns, path.q, path.lo, path.hi, path.row_scale, path.column_scale)
@@ -205,7 +207,7 @@ def lemke(H, vectors, symmetric, cover, slack, max_pivots, floats, ints, z, ray)
     if size < 0:
         return SINGULAR, 0, np.inf
     set_cover(path, size, cover)
-    status, pivots, size = follow(path, size, slack, max_pivots)
+    status, pivots, size = follow(path, size, slack, doubtful_rate, max_pivots)
     violation = np.inf
     if status == SOLVED:
         violation = settle(path, size)
@@ -264,7 +266,7 @@ def as_tableau(path):
     return Tableau(
         path.columns, path.inverse, path.q, path.lo, path.hi, path.row_scale, path.column_scale, path.z, path.w,
         path.z_rate, path.w_rate, path.entering, path.leaving, path.gathered, path.order_a, path.order_b, path.side,
-        path.gap, path.speed, path.speed, path.speed, path.state, path.unknowns, path.place, path.pivots,
+        path.gap, path.speed, path.speed, path.speed, path.speed, path.state, path.unknowns, path.place, path.pivots,
     )  # fmt: skip
 
 
@@ -340,7 +342,7 @@ def set_cover(path, size, cover):
 
 
 @kernel
-def follow(path, size, slack, max_pivots):
+def follow(path, size, slack, doubtful_rate, max_pivots):
     """The path from z0 = infinity to z0 = 0. Returns (status, pivots, number of unknowns)."""
     n = len(path.q)
     K, c, d = path.inverse, path.columns[n], path.order_a
@@ -379,7 +381,7 @@ def follow(path, size, slack, max_pivots):
         # The rates of all unknowns and rows as the driven variable, or its w, moves into its range.
         sense = 1.0 if path.state[driven] == AT_LOWER else -1.0
         rates(path, size, driven, drives_z, sense)
-        event, which, step, doubtful = blocking(path, size, driven, drives_z, slack)
+        event, which, step, doubtful = blocking(path, size, driven, drives_z, slack, doubtful_rate)
         if event == NOTHING or doubtful:
             if not fresh:  # believe neither a ray nor a small pivot of an inverse that has been updated
                 if not rebuild(path, size):
@@ -389,7 +391,7 @@ def follow(path, size, slack, max_pivots):
                 fresh = True
                 rates(path, size, driven, drives_z, sense)
             refine_rates(path, size, driven, drives_z, sense)
-            event, which, step, doubtful = blocking(path, size, driven, drives_z, slack)
+            event, which, step, doubtful = blocking(path, size, driven, drives_z, slack, doubtful_rate)
             if event == NOTHING:
                 path.pivots[0] = driven if drives_z else -1
                 return RAY, pivots, size
@@ -444,7 +446,7 @@ def follow(path, size, slack, max_pivots):
     return MAX_ITERATIONS, max_pivots, size
 
 
-@kernel
+@inlined
 def row_times_inverse(path, size, row):
     """leaving = (row of the matrix, at the unknowns) times the inverse; the row itself stays in `gathered`."""
     for u in range(size):
@@ -452,7 +454,7 @@ def row_times_inverse(path, size, row):
     transposed_times(path.inverse, path.gathered, size, path.leaving)
 
 
-@kernel
+@inlined
 def add_equation(path, size, row, variable, pivot):
     border(path.inverse, size, path.entering, path.leaving, pivot)
     path.equations[size], path.row_place[row], path.side[row] = row, size, 0.0
@@ -471,7 +473,7 @@ def remove(path, size, unknown, equation):
         path.unknowns[unknown], path.place[moved] = moved, unknown
 
 
-@kernel
+@inlined
 def rates(path, size, driven, drives_z, sense):
     n = len(path.q)
     if drives_z:
@@ -508,7 +510,7 @@ def refine_rates(path, size, driven, drives_z, sense):
     add_columns(path.columns, path.unknowns, path.leaving, size, n, path.w_rate)
 
 
-@kernel
+@inlined
 def gaps_and_speeds(path, size):
     """Distance of each quantity to the bound that it approaches, and its speed (0 if it recedes).
 
@@ -525,14 +527,14 @@ def gaps_and_speeds(path, size):
         else:
             gap[u], speed[u] = path.hi[variable] - path.z[variable], rate
         if not gap[u] < np.inf:
-            speed[u] = 0.0
+            gap[u], speed[u] = 0.0, 0.0
     for i in range(n):
         gap[size + i] = path.side[i] * path.w[i]
         speed[size + i] = max(-path.side[i] * path.w_rate[i], 0.0)
 
 
-@kernel
-def blocking(path, size, driven, drives_z, slack):
+@inlined
+def blocking(path, size, driven, drives_z, slack, doubtful_rate):
     """Harris' two passes; z0 wins if stepping to z0 = 0 violates nothing by more than the slack; ties
     lexicographically.
 
@@ -545,23 +547,18 @@ def blocking(path, size, driven, drives_z, slack):
     for u in range(size):
         fastest = max(fastest, abs(path.z_rate[u]))
         largest = max(largest, abs(path.z[path.unknowns[u]]))
-    for i in range(n):
-        fastest = max(fastest, abs(path.side[i] * path.w_rate[i]))
+    fastest = max(fastest, fastest_row(path.side, path.w_rate))
     allowed = slack * largest
     slow = SMALL_RATE * fastest
     flip = path.hi[driven] - path.lo[driven] if drives_z else np.inf
 
-    bound, first = flip, flip
-    for c in range(size + n):
-        if speed[c] > slow:
-            gap[c] = max(gap[c], 0.0)
-            bound = min(bound, (gap[c] + allowed) / speed[c])
-            first = min(first, gap[c] / speed[c])
+    bound, first = shortest_steps(gap, speed, size + n, slow, allowed)
+    bound, first = min(bound, flip), min(first, flip)
     if bound == np.inf:
         return NOTHING, -1, 0.0, False
     artificial = path.place[n]
     if speed[artificial] > slow and gap[artificial] <= bound * speed[artificial]:
-        return LEAVES, artificial, gap[artificial] / speed[artificial], speed[artificial] < DOUBTFUL_RATE * fastest
+        return LEAVES, artificial, gap[artificial] / speed[artificial], speed[artificial] < doubtful_rate * fastest
     if flip <= first:
         return FLIPS, driven, flip, False
 
@@ -578,8 +575,29 @@ def blocking(path, size, driven, drives_z, slack):
     step = gap[best] / speed[best]
     if flip < step:
         return FLIPS, driven, flip, False
-    doubtful = speed[best] < DOUBTFUL_RATE * fastest
+    doubtful = speed[best] < doubtful_rate * fastest
     return (LEAVES, best, step, doubtful) if best < size else (VANISHES, best - size, step, doubtful)
+
+
+@minima
+def fastest_row(side, w_rate):
+    fastest = 0.0
+    for i in range(len(side)):
+        fastest = max(fastest, abs(side[i] * w_rate[i]))
+    return fastest
+
+
+@minima
+def shortest_steps(gap, speed, count, slow, allowed):
+    """The longest step that overshoots nothing by more than `allowed`, and the one that overshoots nothing."""
+    bound, first = np.inf, np.inf
+    for c in range(count):
+        gap[c] = max(gap[c], 0.0)
+        inverse = 1.0 / max(speed[c], slow)
+        blocks = speed[c] > slow
+        bound = min(bound, (gap[c] + allowed) * inverse if blocks else np.inf)
+        first = min(first, gap[c] * inverse if blocks else np.inf)
+    return bound, first
 
 
 @kernel
@@ -624,7 +642,7 @@ def perturbed_gap(path, size, candidate, out):
         out[row] = path.side[row] / speed
 
 
-@kernel
+@inlined
 def advance(path, size, driven, drives_z, sense, step):
     for u in range(size):
         path.z[path.unknowns[u]] += step * path.z_rate[u]
@@ -634,7 +652,7 @@ def advance(path, size, driven, drives_z, sense, step):
         path.w[i] += step * path.w_rate[i]
 
 
-@kernel
+@inlined
 def equation_residual(path, size):
     """Largest violation of an equation, in units of the largest unknown (at least one)."""
     worst, largest = 0.0, 1.0

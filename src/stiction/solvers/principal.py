@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stiction.compiled import kernel, minima, workspace
+from stiction.linear import add_columns, dot, invert, times, transposed_times
 from stiction.solutions.status import Status
 from stiction.solvers.basis_inverse import border, exchange_column, exchange_row, strike
 from stiction.solvers.contract import STATUS, Proposal
-from stiction.solvers.linear import add_columns, dot, invert, times, transposed_times
 from stiction.solvers.scaling import equilibrate
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ FINISHES, FLIPS, LEAVES, JOINS, NOTHING = 0, 1, 2, 3, 4
 
 NOISE = 2e-14  # violations below this part of all terms are rounding
 OWN_NOISE = 2e-15  # violations below this part of the terms of the row itself are rounding
+MOST_DOUBTS = 1e3  # factor by which rounding may be underestimated before the method gives up
+ABSURD = 1e11  # variables larger than this, in scaled units, come of a pivot that was rounding
 SMALL_PIVOT = 1e-12  # pivots below this part of their terms are zero
 DOUBTFUL_PIVOT = 1e-5  # pivots below this part are computed again with refinement
 SLOW = 1e-11  # rates below this part of the fastest do not block
@@ -66,6 +68,7 @@ class Tableau(NamedTuple):
     steps: Any  # (n,) to where each quantity blocks
     weight: Any  # (n,) each row's pivot, were it to join now
     previous: Any  # (n,) w_rate before the last change of members
+    guarded: Any  # (n,) 1 for rows that must stay satisfied, else 0
     state: Any  # (n,) AT_LOWER, AT_UPPER or MEMBER
     members: Any  # (n,)
     place: Any  # (n,) among the members, or -1
@@ -80,7 +83,7 @@ def propose(
 ) -> Proposal:
     """Run a principal pivoting kernel on a problem."""
     n = problem.n
-    work = workspace(2 * n * n + 19 * n, 4 * n)
+    work = workspace(2 * n * n + 20 * n, 4 * n)
     z, ray = np.empty((2, n))
     status, pivots = method(
         problem.H, problem.vectors, problem.symmetric, EMPTY if start is None else start, *options, *work, z, ray
@@ -113,6 +116,7 @@ def carve(n, floats, ints):
         floats[f + 16 * n : f + 17 * n],
         floats[f + 17 * n : f + 18 * n],
         floats[f + 18 * n : f + 19 * n],
+        floats[f + 19 * n : f + 20 * n],
         ints[:n],
         ints[n : 2 * n],
         ints[2 * n : 3 * n],
@@ -275,12 +279,17 @@ def magnitude(t, size):
 
 
 @kernel
-def settle(t, size):
-    """Correct the members where their equations have drifted; False if their block has become singular."""
+def equation_residual(t, size):
     worst = 0.0
     for u in range(size):
         worst = max(worst, abs(t.w[t.members[u]]))
-    scale = magnitude(t, size)
+    return worst
+
+
+@kernel
+def settle(t, size):
+    """Correct the members where their equations have drifted; False if their block has become singular."""
+    worst, scale = equation_residual(t, size), magnitude(t, size)
     if worst > REFACTOR * scale and not rebuild(t, size):
         return False
     if worst > REFINE * scale:
@@ -373,6 +382,14 @@ def put(t, variable, state):
 def rest(t, variable):
     """Put a non-member exactly at its bound."""
     t.z[variable] = t.lo[variable] if t.state[variable] == AT_LOWER else t.hi[variable]
+
+
+@kernel
+def watch_all(t):
+    """Give back its side to every row that was taken for immovable on the way of another."""
+    for i in range(len(t.q)):
+        if t.state[i] != MEMBER:
+            put(t, i, t.state[i])
 
 
 @kernel
@@ -474,14 +491,23 @@ def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
     Returns (status, pivots, number of members).
     """
     pivots, doubts = 0, 1.0
+    # A principal subproblem of a solvable symmetric semidefinite problem is solvable, so that only rows driven before
+    # need be guarded [Baraff1994]; the others have their turn when they are violated.
+    for i in range(len(t.q)):
+        t.guarded[i] = 0.0 if symmetric and guard_after == 0 and not in_order else 1.0
     while pivots <= max_pivots:
         driven = violated(t, size, in_order)
         if driven < 0:
             size, driven = verify(t, size, doubts)  # from the matrix, not from accumulated steps
+            if size < 0:
+                return SINGULAR, pivots, 0
             if driven < 0:
                 return SOLVED, pivots, size
             doubts *= 2.0
+            if doubts > MOST_DOUBTS:
+                return STALLED, pivots, size
         guard = pivots >= guard_after
+        t.guarded[driven] = 1.0
         status, count, size = drive(t, size, driven, guard, symmetric, max_pivots + 1 - pivots, ray)
         pivots += count
         if status != SOLVED:
@@ -493,11 +519,23 @@ def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
 
 @kernel
 def verify(t, size, doubts):
-    """Compute everything anew; members found outside go to their bounds. The worst row beyond its own rounding, or
-    -1."""
+    """Compute everything anew; members found outside go to their bounds.
+
+    Returns the number of members, -1 if their equations cannot be solved, and the worst row beyond its own rounding, -1
+    if there is none.
+    """
     n = len(t.q)
     residuals(t, size)
     correct(t, size)
+    if equation_residual(t, size) > REFINE * magnitude(t, size):
+        if not rebuild(t, size):
+            return -1, -1
+        correct(t, size)
+        correct(t, size)
+        if equation_residual(t, size) > REFACTOR * magnitude(t, size):
+            return -1, -1
+    if magnitude(t, size) > ABSURD:
+        return -1, -1
     allowed = NOISE * doubts * magnitude(t, size)
     for i in range(n):
         if t.state[i] == MEMBER and size > 0:
@@ -505,6 +543,7 @@ def verify(t, size, doubts):
                 size = send_to_bound(t, size, i, AT_LOWER)
             elif t.z[i] > t.hi[i] + allowed:
                 size = send_to_bound(t, size, i, AT_UPPER)
+    watch_all(t)
     for i in range(n):
         t.terms[i] = abs(t.q[i])
     for j in range(n):
@@ -529,6 +568,7 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
     zero is made together with the driven variable, as a pivot of two: then w_driven is driven instead of z_driven, or
     the other way round. Returns (status, pivots, number of members).
     """
+    watch_all(t)
     sense = t.side[driven]
     home = t.state[driven]
     t.side[driven] = 0.0  # it is driven, not watched
@@ -553,6 +593,8 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
                     factor = factor / (rate * rate) if abs(rate) > SLOW else 0.0
                 follow_weights(t, factor)
         known, changed = False, -1
+        if speed == 0.0 and -sense * t.w[driven] <= NOISE * magnitude(t, size):
+            return SOLVED, pivots + 1, retreat(t, size, driven, home, sense, symmetric)
         event, which, step = first_event(t, size, driven, sense, by_row, speed, watch, idle > 2 * len(t.q))
         if event == NOTHING:
             read_ray(t, size, driven, sense, ray)
@@ -641,6 +683,36 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
 
 
 @kernel
+def retreat(t, size, driven, home, sense, symmetric):
+    """Its w is zero already, but the driven variable depends on the members: take back what can be taken back.
+
+    Along the direction in which no w changes, either it returns to its bound, or a member leaves and it can join.
+    """
+    while True:
+        pivot = column_times_inverse(t, size, driven, symmetric)
+        if pivot > 0.0:
+            t.w[driven] = 0.0
+            return join(t, size, driven, pivot)
+        bound = t.lo[driven] if home == AT_LOWER else t.hi[driven]
+        step, which = abs(t.z[driven] - bound), -1
+        for u in range(size):
+            variable, rate = t.members[u], sense * t.entering[u]
+            gap = t.z[variable] - t.lo[variable] if rate < 0.0 else t.hi[variable] - t.z[variable]
+            if abs(rate) > SLOW and max(gap, 0.0) < step * abs(rate):
+                step, which = max(gap, 0.0) / abs(rate), u
+        for u in range(size):
+            t.z[t.members[u]] += step * sense * t.entering[u]
+        t.z[driven] -= sense * step
+        if which < 0:
+            put(t, driven, home)
+            rest(t, driven)
+            return size
+        leaver = t.members[which]
+        size = drop(t, size, which, AT_LOWER if sense * t.entering[which] < 0.0 else AT_UPPER)
+        rest(t, leaver)
+
+
+@kernel
 def row_dot(t, size, row, x):
     """A row of the matrix, at the members, times x."""
     total = 0.0
@@ -679,7 +751,7 @@ def first_event(t, size, driven, sense, by_row, speed, watch, least_index):
         step = t.steps[which]
 
     if watch:
-        blocking_steps(t.side, t.w, t.w_rate, slow, -tie, t.steps)
+        blocking_steps(t.side, t.guarded, t.w, t.w_rate, slow, -tie, t.steps)
         first = smallest(t.steps, len(t.q))
         if first * fastest < step * fastest - tie:
             best, which = 0.0, -1
@@ -703,12 +775,12 @@ def smallest(x, k):
 
 
 @minima
-def blocking_steps(side, w, w_rate, slow, lowest, steps):
+def blocking_steps(side, guarded, w, w_rate, slow, lowest, steps):
     """Steps at which rows with the right sign lose it; infinity for the others."""
     for i in range(len(side)):
         gap, rate = side[i] * w[i], -side[i] * w_rate[i]
         step = max(gap, 0.0) / max(rate, slow)
-        steps[i] = step if rate > slow and gap >= lowest else np.inf
+        steps[i] = step if rate > slow and gap >= lowest and guarded[i] > 0.0 else np.inf
 
 
 @kernel

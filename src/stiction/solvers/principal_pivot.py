@@ -13,13 +13,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stiction.compiled import kernel
-from stiction.solvers.contract import Contract, Proposal
+from stiction.problems.contact import ContactProblem
+from stiction.solvers import contact_pivot
+from stiction.solvers.contract import ContactProposal, Contract, Proposal
 from stiction.solvers.principal import (
     AT_LOWER,
     MAX_ITERATIONS,
+    MOST_DOUBTS,
     NOISE,
     SINGULAR,
     SOLVED,
+    STALLED,
     begin,
     carve,
     drive_all,
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrincipalPivot:
-    """Drumwright's modified principal pivoting, for LCP.
+    """Drumwright's modified principal pivoting, for LCP and for contact without a friction cone.
 
     max_pivots: pivots after which Keller's rule takes over; 10 n + 50 if not given
     """
@@ -57,9 +61,14 @@ class PrincipalPivot:
         solves=frozenset({"PSD", "P"}),
         boxes=False,
         warm=True,
+        laws=("frictionless", "viscous", "no-slip"),
     )
 
-    def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
+    def propose(
+        self, problem: BoxLCP | ContactProblem, start: NDArray[np.float64] | None
+    ) -> Proposal | ContactProposal:
+        if isinstance(problem, ContactProblem):
+            return contact_pivot.propose(problem, self.max_pivots)
         limit = 10 * problem.n + 50 if self.max_pivots is None else self.max_pivots
         return propose(principal_pivot, problem, start, limit)
 
@@ -75,10 +84,16 @@ def principal_pivot(H, vectors, symmetric, start, max_pivots, floats, ints, z, r
         member = most_negative_member(t, size)
         if row < 0 and member < 0:
             size, row = verify(t, size, doubts)
+            if size < 0:
+                status = SINGULAR
+                break
             if row < 0:
                 status = SOLVED
                 break
             doubts *= 2.0
+            if doubts > MOST_DOUBTS:
+                status = STALLED
+                break
         if row >= 0:
             size = make_member(t, size, row, symmetric)
             pivots += 1

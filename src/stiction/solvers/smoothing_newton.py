@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from stiction.compiled import kernel, workspace
+from stiction.linear import add_columns, lu, lu_solve
 from stiction.solvers.block_pivot import carve, solve_members
 from stiction.solvers.contract import STATUS, Contract, Proposal
-from stiction.solvers.linear import add_columns, lu, lu_solve
 from stiction.solvers.principal import (
     AT_LOWER,
     AT_UPPER,
@@ -112,6 +112,8 @@ def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, fl
         t.z[i] = anchor[i] = min(max(first, t.lo[i]), t.hi[i])
     product(t, t.z, t.w)
     mu = smoothing
+    if len(start) == n:  # a start is worth as much smoothing as it is wrong
+        mu = min(smoothing, max(natural(t, t.z, t.w), 1e-8))
     status, count, step = MAX_ITERATIONS, 0, 1.0
     while True:
         if natural(t, t.z, t.w) <= EXACT:

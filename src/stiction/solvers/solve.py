@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from stiction.errors import InvalidProblem, SolveFailed, UnsupportedProblem
+from stiction.problems.contact import ContactProblem
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.certificate import judge
+from stiction.solutions.contact import ContactSolution, judge_contact
+from stiction.solutions.ray import examine
 from stiction.solutions.solution import Solution
 from stiction.solutions.status import Status
 
@@ -19,14 +22,31 @@ if TYPE_CHECKING:
     from stiction.solvers.contract import Solver
 
 
+@overload
 def solve(
-    problem: BoxLCP,
+    problem: BoxLCP, solver: Solver | None = None, *, start: Any = None, tolerance: float = 1e-8, throw: bool = True
+) -> Solution: ...
+
+
+@overload
+def solve(
+    problem: ContactProblem,
     solver: Solver | None = None,
     *,
     start: Any = None,
     tolerance: float = 1e-8,
     throw: bool = True,
-) -> Solution:
+) -> ContactSolution: ...
+
+
+def solve(
+    problem: BoxLCP | ContactProblem,
+    solver: Solver | None = None,
+    *,
+    start: Any = None,
+    tolerance: float = 1e-8,
+    throw: bool = True,
+) -> Solution | ContactSolution:
     """Solve a problem and certify the answer.
 
     solver: a solver object such as `Lemke()`; `Auto()` if not given
@@ -38,30 +58,51 @@ def solve(
         from stiction.solvers.auto import Auto
 
         solver = Auto()
-    if not isinstance(problem, BoxLCP):
-        raise InvalidProblem(f"solve: the problem must be an LCP or BoxLCP, got {type(problem).__name__}")
+    if not isinstance(problem, BoxLCP | ContactProblem):
+        raise InvalidProblem(f"solve: not an LCP, BoxLCP or ContactProblem, but {type(problem).__name__}")
     if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < math.inf):
         raise InvalidProblem(f"solve: tolerance must be a positive number, got {tolerance!r}")
     refuse_misfit(problem, solver, start)
 
+    found: Solution | ContactSolution
+    if isinstance(problem, ContactProblem):
+        found = certified_contact(problem, solver, start, tolerance)
+    else:
+        found = certified(problem, solver, start, tolerance)
+    if throw and found.status != Status.SOLVED:
+        raise SolveFailed(found)
+    return found
+
+
+def certified(problem: BoxLCP, solver: Solver, start: Any, tolerance: float) -> Solution:
+    """A complementarity problem's proposed answer, judged."""
     status, iterations, z, direction, history, trace, proposer = solver.propose(problem, starting_point(problem, start))
     certificate, w = judge(problem, z)
-    if certificate.passes(tolerance):
-        status = Status.SOLVED
-    elif status == Status.SOLVED:
-        status = Status.UNCERTIFIED
-    ray = None
-    if direction is not None and status == Status.RAY:
-        from stiction.solutions.ray import examine
-
-        ray = examine(problem, direction)
-    solution = Solution(status, z, w, certificate, iterations, proposer or solver, tolerance, ray, history, trace)
-    if throw and status != Status.SOLVED:
-        raise SolveFailed(solution)
-    return solution
+    status = verdict(status, certificate.passes(tolerance))
+    ray = examine(problem, direction) if direction is not None and status == Status.RAY else None
+    return Solution(status, z, w, certificate, iterations, proposer or solver, tolerance, ray, history, trace)
 
 
-def refuse_misfit(problem: BoxLCP, solver: Solver, start: Any) -> None:
+def certified_contact(problem: ContactProblem, solver: Solver, start: Any, tolerance: float) -> ContactSolution:
+    """A contact problem's proposed answer, judged: impulses are the solver's, velocities follow from them."""
+    status, iterations, impulse, direction, trace, proposer = solver.propose(problem, starting_impulse(problem, start))
+    velocity, joint_impulse = problem.respond(impulse)
+    certificate, u, mode = judge_contact(problem, velocity, impulse, joint_impulse)
+    status = verdict(status, certificate.passes(tolerance))
+    return ContactSolution(
+        status, velocity, impulse, joint_impulse, mode, u, certificate, iterations, proposer or solver, tolerance,
+        direction if status != Status.SOLVED else None, trace,
+    )  # fmt: skip
+
+
+def verdict(claimed: Status, passes: bool) -> Status:
+    """Only the certificate makes an answer solved."""
+    if passes:
+        return Status.SOLVED
+    return Status.UNCERTIFIED if claimed == Status.SOLVED else claimed
+
+
+def refuse_misfit(problem: BoxLCP | ContactProblem, solver: Solver, start: Any) -> None:
     """Raise UnsupportedProblem, naming solvers that take the problem, if this one does not."""
     contract = getattr(solver, "contract", None)
     if contract is None:
@@ -93,3 +134,17 @@ def starting_point(problem: BoxLCP, start: Any) -> NDArray[np.float64] | None:
         i = int(np.argmin(np.isfinite(z)))
         raise InvalidProblem(f"solve: start must be finite, but start[{i}] = {z[i]}")
     return np.clip(z, problem.lo, problem.hi)
+
+
+def starting_impulse(problem: ContactProblem, start: Any) -> NDArray[np.float64] | None:
+    """The impulses to begin from."""
+    if start is None:
+        return None
+    impulse = np.asarray(getattr(start, "impulse", start), dtype=np.float64)
+    if impulse.shape != (problem.n, 3):
+        raise InvalidProblem(
+            f"solve: start must have shape ({problem.n}, 3) to match the contacts, got {impulse.shape}"
+        )
+    if not np.isfinite(impulse).all():
+        raise InvalidProblem("solve: start must be finite")
+    return impulse

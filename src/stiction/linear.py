@@ -8,6 +8,15 @@ from __future__ import annotations
 from stiction.compiled import kernel, sums
 
 
+@kernel
+def is_symmetric(A):
+    for i in range(len(A)):
+        for j in range(i):
+            if A[i, j] != A[j, i]:
+                return False
+    return True
+
+
 @sums
 def dot(x, y, k):
     total = 0.0

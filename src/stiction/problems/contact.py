@@ -1,0 +1,441 @@
+"""The contact problem of one step, and how it is posed.
+
+    M (v - v_free) = Nᵀ p_n + Tᵀ p_t + Jᵀ p_j
+    J v + joint_rate = 0
+    0 <= p_n  ⊥  u_n = N v + gap_rate >= 0
+    law(p_n, p_t, u_t = T v)
+
+Rows of N and T are given densely, over all m generalized velocities, or by body: a contact of free bodies touches at
+most two of them, six velocities each, and nothing of size m² is ever formed. Or only the Delassus operator is known,
+u = W p + q. Problems are validated once, here, and cannot change afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.errors import InvalidProblem
+from stiction.problems.laws import Coulomb, Law, Viscous
+from stiction.problems.lcp import array, finite, square, vector
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from stiction.problems.normal_form import Whitened
+
+ASYMMETRY = 1e-9  # of a mass matrix, in units of its largest entry
+PRINTED = 1e-3  # the same of a Delassus matrix, which often comes from a printed file
+SKEW = 1e-6  # cosine between a normal and its tangents, or between tangents, that is still a right angle
+KIND = "ContactProblem"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ContactProblem:
+    """n contacts, m generalized velocities, j bilateral rows.
+
+    mass: (m, m), symmetric positive definite; (b, 6, 6) for b free bodies; None in Delassus form
+    velocity: (m,) the velocity without contact, v_free = v + dt M⁻¹ f
+    rows: (n, 3, k) rows n, t1, t2 of each contact, at the velocities that it touches
+    segments: (n, 4) start and length of the two runs of velocities that a contact touches
+    friction: (n,) coefficients mu
+    gap_rate: (n,) gap / dt, or e v_n with restitution
+    joints, joint_rate: (j, m), (j,) bilateral rows
+    viscosity: (n,) impulse per sliding velocity, for `Viscous`
+    slip: (n, 2) direction of sliding where that is already known, NaN where it is not
+    law: how contacts act
+    delassus, offset: (3n, 3n), (3n,) W and q of u = W p + q, in Delassus form
+    dim: 3, or 2 if there is one tangent only
+    """
+
+    mass: NDArray[np.float64] | None
+    velocity: NDArray[np.float64]
+    rows: NDArray[np.float64]
+    segments: NDArray[np.int64]
+    friction: NDArray[np.float64]
+    gap_rate: NDArray[np.float64]
+    joints: NDArray[np.float64]
+    joint_rate: NDArray[np.float64]
+    viscosity: NDArray[np.float64] | None
+    slip: NDArray[np.float64] | None
+    law: Law
+    delassus: NDArray[np.float64] | None
+    offset: NDArray[np.float64] | None
+    dim: int
+
+    def __init__(
+        self,
+        mass: ArrayLike,
+        velocity: ArrayLike,
+        normal: ArrayLike,
+        tangent: ArrayLike,
+        friction: ArrayLike,
+        *,
+        gap_rate: ArrayLike | None = None,
+        joints: ArrayLike | None = None,
+        joint_rate: ArrayLike | None = None,
+        viscosity: ArrayLike | None = None,
+        slip: ArrayLike | None = None,
+        law: Law = Coulomb(),  # noqa: B008 (frozen)
+    ) -> None:
+        inertia = mass_matrix(mass)
+        m = len(inertia)
+        normals = rows_of("normal", normal, m)
+        n = len(normals)
+        tangents, dim = tangents_of(tangent, n, (m,))
+        rows = np.zeros((n, 3, m))
+        rows[:, 0], rows[:, 1 : 1 + tangents.shape[1]] = normals, tangents
+        segments = np.tile(np.array([0, m, 0, 0]), (n, 1))
+        self._set(
+            inertia, vector(KIND, "velocity", velocity, m, "mass"), rows, segments, friction, dim,
+            gap_rate, joints, joint_rate, viscosity, slip, law,
+        )  # fmt: skip
+
+    @classmethod
+    def from_bodies(
+        cls,
+        mass: ArrayLike,
+        velocity: ArrayLike,
+        bodies: ArrayLike,
+        normal: ArrayLike,
+        tangent: ArrayLike,
+        friction: ArrayLike,
+        *,
+        gap_rate: ArrayLike | None = None,
+        joints: ArrayLike | None = None,
+        joint_rate: ArrayLike | None = None,
+        viscosity: ArrayLike | None = None,
+        slip: ArrayLike | None = None,
+        law: Law = Coulomb(),  # noqa: B008 (frozen)
+    ) -> ContactProblem:
+        """Free bodies: mass (b, 6, 6), velocity (b, 6), bodies (n, 2) with -1 for the world, rows by body.
+
+        normal: (n, 2, 6), tangent: (n, 2, 2, 6): [contact, tangent, body, velocity]; rows of the world are ignored
+        """
+        inertia = body_masses(mass)
+        count = len(inertia)
+        pairs = body_pairs(bodies, count)
+        n = len(pairs)
+        normals = shaped("normal", normal, (n, 2, 6))
+        tangents, dim = tangents_of(tangent, n, (2, 6))
+        rows = np.zeros((n, 3, 12))
+        present = np.repeat(pairs >= 0, 6, axis=1)
+        rows[:, 0] = np.where(present, normals.reshape(n, 12), 0.0)
+        rows[:, 1 : 1 + tangents.shape[1]] = np.where(present[:, None], tangents.reshape(n, tangents.shape[1], 12), 0.0)
+        # The world takes no place: what is left comes first.
+        alone = (pairs[:, 0] < 0) & (pairs[:, 1] >= 0)
+        rows[alone, :, :6] = rows[alone, :, 6:]
+        rows[alone, :, 6:] = 0.0
+        pairs = np.where(alone[:, None], pairs[:, ::-1], pairs)
+        segments = np.zeros((n, 4), np.int64)
+        segments[:, 0::2] = 6 * np.maximum(pairs, 0)
+        segments[:, 1::2] = np.where(pairs >= 0, 6, 0)
+        check_frames(rows, pairs)
+        start = body_velocities(velocity, count)
+        problem = object.__new__(cls)
+        problem._set(
+            inertia, start, rows, segments, friction, dim,
+            gap_rate, joints, joint_rate, viscosity, slip, law,
+        )  # fmt: skip
+        return problem
+
+    @classmethod
+    def from_delassus(
+        cls,
+        W: ArrayLike,
+        q: ArrayLike,
+        friction: ArrayLike,
+        dim: int = 3,
+        *,
+        law: Law = Coulomb(),  # noqa: B008
+    ) -> ContactProblem:
+        """Only u = W p + q is known, contact by contact in the order n, t1(, t2), as in FCLIB."""
+        if dim not in (2, 3):
+            raise InvalidProblem(f"from_delassus: dim must be 2 or 3, got {dim}")
+        given = square("from_delassus", "W", W)
+        n, rest = divmod(len(given), dim)
+        if rest:
+            raise InvalidProblem(f"from_delassus: the size of W, {len(given)}, must be a multiple of dim = {dim}")
+        check_delassus(given)
+        offset = vector("from_delassus", "q", q, len(given), "W")
+        place = np.arange(3 * n).reshape(n, 3)[:, :dim].ravel()
+        operator, constant = np.zeros((3 * n, 3 * n)), np.zeros(3 * n)
+        operator[np.ix_(place, place)], constant[place] = given, offset
+        problem = object.__new__(cls)
+        problem._set(
+            None, np.zeros(0), np.zeros((n, 3, 0)), np.zeros((n, 4), np.int64), friction, dim,
+            None, None, None, None, None, law, operator, constant,
+        )  # fmt: skip
+        return problem
+
+    def _set(
+        self, mass: Any, velocity: Any, rows: Any, segments: Any, friction: Any, dim: int, gap_rate: Any, joints: Any,
+        joint_rate: Any, viscosity: Any, slip: Any, law: Law, delassus: Any = None, offset: Any = None,
+    ) -> None:  # fmt: skip
+        """Check what all forms share, and keep everything read-only."""
+        n, m = len(rows), velocity.size
+        if not isinstance(law, Law):
+            raise InvalidProblem(f"{KIND}: law must be a law such as Coulomb(), got {law!r}")
+        bilateral = np.zeros((0, m)) if joints is None else rows_of("joints", joints, m)
+        fields = {
+            "mass": mass,
+            "velocity": velocity,
+            "rows": rows,
+            "segments": segments,
+            "friction": at_least_zero("friction", friction, n),
+            "gap_rate": np.zeros(n) if gap_rate is None else vector(KIND, "gap_rate", gap_rate, n, "normal"),
+            "joints": bilateral,
+            "joint_rate": np.zeros(len(bilateral))
+            if joint_rate is None
+            else vector(KIND, "joint_rate", joint_rate, len(bilateral), "joints"),
+            "viscosity": None if viscosity is None else at_least_zero("viscosity", viscosity, n),
+            "slip": None if slip is None else slips(slip, n),
+            "law": law,
+            "delassus": delassus,
+            "offset": offset,
+            "dim": dim,
+        }
+        if isinstance(law, Viscous) and viscosity is None:
+            raise InvalidProblem(f"{KIND}: the law Viscous needs viscosity, one number a contact, in N s / (m/s)")
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored, ({field.name: getattr(self, field.name) for field in dataclasses.fields(self)},)
+
+    def with_law(self, law: Law) -> ContactProblem:
+        """The same problem under another law."""
+        if not isinstance(law, Law):
+            raise InvalidProblem(f"{KIND}: law must be a law such as Coulomb(), got {law!r}")
+        if isinstance(law, Viscous) and self.viscosity is None:
+            raise InvalidProblem(f"{KIND}: the law Viscous needs viscosity, one number a contact, in N s / (m/s)")
+        return restored({f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | {"law": law})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the problem, to be read by `stiction.load`: FCLIB if the name ends in .hdf5 or .h5, else `.npz`."""
+        from stiction.problems.files import save
+
+        save(self, path)
+
+    @property
+    def n(self) -> int:
+        """Number of contacts."""
+        return len(self.rows)
+
+    @property
+    def m(self) -> int:
+        """Number of generalized velocities; 0 in Delassus form."""
+        return self.velocity.size
+
+    @property
+    def normal(self) -> NDArray[np.float64]:
+        """(n, m) the normal rows, dense."""
+        return self.dense_rows()[:, 0]
+
+    @property
+    def tangent(self) -> NDArray[np.float64]:
+        """(n, dim - 1, m) the tangent rows, dense."""
+        return self.dense_rows()[:, 1 : self.dim]
+
+    def dense_rows(self) -> NDArray[np.float64]:
+        """(n, 3, m) all rows over all velocities."""
+        dense = np.zeros((self.n, 3, self.m))
+        for i, (start, length, other, more) in enumerate(self.segments):
+            dense[i, :, start : start + length] += self.rows[i, :, :length]
+            dense[i, :, other : other + more] += self.rows[i, :, length : length + more]
+        return dense
+
+    @cached_property
+    def whitened(self) -> Whitened:
+        """The normal form that every contact solver works on."""
+        from stiction.problems.normal_form import whiten
+
+        return whiten(self)
+
+    def respond(self, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The velocities, and the impulses of the joints, that follow from contact impulses."""
+        from stiction.problems.normal_form import response
+
+        return response(self, impulse)
+
+    def __repr__(self) -> str:
+        form = "delassus" if self.mass is None else "bodies" if self.mass.ndim == 3 else "dense"
+        return f"ContactProblem(n={self.n}, m={self.m}, joints={len(self.joints)}, {form}, law={self.law})"
+
+
+def restored(fields: dict[str, Any]) -> ContactProblem:
+    """A problem from checked fields."""
+    problem = object.__new__(ContactProblem)
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        object.__setattr__(problem, name, value)
+    return problem
+
+
+def shaped(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    result = array(KIND, name, value)
+    if result.size == 0 and 0 in shape:
+        result = np.zeros(shape)
+    if result.shape != shape:
+        raise InvalidProblem(f"{KIND}: {name} must have shape {shape}, got {result.shape}")
+    return finite(KIND, name, result)
+
+
+def rows_of(name: str, value: Any, m: int) -> NDArray[np.float64]:
+    result = array(KIND, name, value)
+    if result.size == 0:
+        return np.zeros((0, m))
+    if result.ndim != 2 or result.shape[1] != m:
+        raise InvalidProblem(f"{KIND}: {name} must have shape (rows, {m}) to match mass, got {result.shape}")
+    return finite(KIND, name, result)
+
+
+def tangents_of(value: Any, n: int, tail: tuple[int, ...]) -> tuple[NDArray[np.float64], int]:
+    """Two tangent rows a contact, or one in the plane."""
+    result = array(KIND, "tangent", value)
+    if n == 0:
+        return np.zeros((0, 2, *tail)), 3
+    if result.shape == (n, *tail):
+        result = result[:, None]
+    if result.shape not in ((n, 1, *tail), (n, 2, *tail)):
+        wanted = (n, 2, *tail)
+        raise InvalidProblem(f"{KIND}: tangent must have shape {wanted} (or one row a contact), got {result.shape}")
+    return finite(KIND, "tangent", result), 1 + result.shape[1]
+
+
+def mass_matrix(value: Any) -> NDArray[np.float64]:
+    mass = square(KIND, "mass", value)
+    largest = np.abs(mass).max(initial=0.0)
+    skew = np.abs(mass - mass.T)
+    if (skew > ASYMMETRY * largest).any():
+        i, j = (int(k) for k in np.argwhere(skew > ASYMMETRY * largest)[0])
+        difference = f"mass[{i}, {j}] - mass[{j}, {i}] = {mass[i, j] - mass[j, i]:g}"
+        raise InvalidProblem(f"{KIND}: mass must be symmetric, but {difference}")
+    if (mass.diagonal() <= 0.0).any():
+        i = int(np.argmax(mass.diagonal() <= 0.0))
+        raise InvalidProblem(f"{KIND}: mass must be positive definite, but mass[{i}, {i}] = {mass[i, i]:g}")
+    mass = mass if not skew.any() else 0.5 * (mass + mass.T)
+    try:
+        np.linalg.cholesky(mass)
+    except np.linalg.LinAlgError:
+        least = np.linalg.eigvalsh(mass)[0]
+        raise InvalidProblem(
+            f"{KIND}: mass must be positive definite, but its smallest eigenvalue is {least:g}"
+        ) from None
+    return mass
+
+
+def body_masses(value: Any) -> NDArray[np.float64]:
+    mass = array(KIND, "mass", value)
+    if mass.size == 0:
+        return np.zeros((0, 6, 6))
+    if mass.ndim != 3 or mass.shape[1:] != (6, 6):
+        raise InvalidProblem(f"{KIND}: mass must have shape (bodies, 6, 6), got {mass.shape}")
+    if np.array_equal(finite(KIND, "mass", mass), mass.transpose(0, 2, 1)):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            np.linalg.cholesky(mass)
+            return mass
+    for body, block in enumerate(mass):
+        try:
+            mass[body] = mass_matrix(block)
+        except InvalidProblem as error:
+            raise InvalidProblem(f"{error} (body {body})") from None
+    return mass
+
+
+def body_pairs(value: Any, count: int) -> NDArray[np.int64]:
+    try:
+        pairs = np.asarray(value)
+    except ValueError as error:
+        raise InvalidProblem(f"{KIND}: bodies is not an array of whole numbers ({error})") from None
+    if pairs.size == 0:
+        return np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise InvalidProblem(f"{KIND}: bodies must be whole numbers of shape (n, 2), got {pairs.dtype} {pairs.shape}")
+    wrong = (pairs < -1) | (pairs >= count)
+    if wrong.any():
+        i = int(np.argwhere(wrong)[0, 0])
+        got = pairs[i].tolist()
+        raise InvalidProblem(f"{KIND}: bodies[{i}] = {got}, but there are {count} bodies (-1 is the world)")
+    same = pairs[:, 0] == pairs[:, 1]
+    if same.any():
+        i = int(np.argmax(same))
+        raise InvalidProblem(f"{KIND}: bodies[{i}] = {pairs[i].tolist()} touches itself")
+    return pairs.astype(np.int64)
+
+
+def at_least_zero(name: str, value: Any, n: int) -> NDArray[np.float64]:
+    result = array(KIND, name, value)
+    result = np.full(n, float(result)) if result.ndim == 0 else result
+    result = vector(KIND, name, result, n, "normal")
+    if (result < 0.0).any():
+        i = int(np.argmax(result < 0.0))
+        raise InvalidProblem(f"{KIND}: {name} must not be negative, but {name}[{i}] = {result[i]:g}")
+    return result
+
+
+def slips(value: Any, n: int) -> NDArray[np.float64]:
+    result = array(KIND, "slip", value)
+    if result.shape != (n, 2):
+        raise InvalidProblem(f"{KIND}: slip must have shape ({n}, 2), got {result.shape}")
+    length = np.hypot(result[:, 0], result[:, 1])
+    wrong = np.where(np.isnan(result).all(axis=1), False, ~(np.isfinite(length) & (length > 0.0)))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise InvalidProblem(
+            f"{KIND}: slip[{i}] = {result[i].tolist()} is no direction; give a finite vector, or two NaN if unknown"
+        )
+    # Units already are left as they are, so that problems read from a file equal those written.
+    unit = np.isnan(length) | (np.abs(length - 1.0) <= 4.0 * np.finfo(float).eps)
+    return result / np.where(unit, 1.0, length)[:, None]
+
+
+def body_velocities(value: Any, count: int) -> NDArray[np.float64]:
+    result = array(KIND, "velocity", value)
+    if result.size == 0 and count == 0:
+        return np.zeros(0)
+    if result.shape not in ((count, 6), (6 * count,)):
+        raise InvalidProblem(f"{KIND}: velocity must have shape ({count}, 6) to match mass, got {result.shape}")
+    return finite(KIND, "velocity", result).ravel()
+
+
+def check_frames(rows: NDArray[np.float64], pairs: NDArray[np.int64]) -> None:
+    """Normal and tangents of a contact are at right angles, as far as a body moves along them at all."""
+    parts = [rows[:, :, :3], rows[:, :, 6:9]]
+    for side, directions in enumerate(parts):
+        length = np.sqrt((directions**2).sum(axis=2))
+        unit = directions / np.where(length > 0.0, length, 1.0)[:, :, None]
+        cosines = np.abs(unit @ unit.transpose(0, 2, 1))
+        for a, b in ((0, 1), (0, 2), (1, 2)):
+            skew = cosines[:, a, b] > SKEW
+            if skew.any():
+                i = int(np.argmax(skew))
+                names = ("normal[{i}]", "tangent[{i}, 0]", "tangent[{i}, 1]")
+                pair = f"{names[a]} and {names[b]}".format(i=i)
+                raise InvalidProblem(
+                    f"{KIND}: {pair} must be at right angles, but at body {pairs[i, side]} "
+                    f"their cosine is {cosines[i, a, b]:g}"
+                )
+
+
+def check_delassus(W: NDArray[np.float64]) -> None:
+    largest = np.abs(W).max(initial=0.0)
+    skew = np.abs(W - W.T) > PRINTED * largest
+    if skew.any():
+        i, j = (int(k) for k in np.argwhere(skew)[0])
+        raise InvalidProblem(
+            f"from_delassus: W must be symmetric, but W[{i}, {j}] - W[{j}, {i}] = {W[i, j] - W[j, i]:g}"
+        )
+    if (W.diagonal() < 0.0).any():
+        i = int(np.argmax(W.diagonal() < 0.0))
+        raise InvalidProblem(f"from_delassus: W must be positive semidefinite, but W[{i}, {i}] = {W[i, i]:g}")

@@ -1,0 +1,177 @@
+"""The judge of contact: by how much, in m/s, an answer violates the laws, from the problem and the answer alone.
+
+Contact i has a local scale W_i, the mean diagonal of its Delassus block, which turns an impulse into a velocity:
+
+    penetration       max(0, -u_n)
+    complementarity   |min(u_n, W p_n)|
+    cone              W max(0, |p_t| - mu p_n), or what the law has in its place
+    dissipation       W |p_t - proj(p_t - u_t / W)| onto the disc, polygon or box of size mu p_n
+    momentum          what is left of M (v - v_free) - Jᵀ p, as a velocity felt at a contact
+    joint             |J v + joint_rate|
+
+`residual` is the largest of them over the velocity scale of the problem, its largest free contact velocity.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from stiction.errors import InvalidProblem
+from stiction.problems.laws import BoxFriction, Coulomb, Viscous, kind
+from stiction.solutions.status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from stiction.problems.contact import ContactProblem
+
+KINDS = ("frictionless", "viscous", "no-slip", "cone", "pyramid", "box")
+
+
+class Mode(IntEnum):
+    """What a contact does."""
+
+    OPEN = 0
+    STICK = 1
+    SLIDE = 2
+
+
+class ContactCertificate(NamedTuple):
+    """Violations in m/s, and the dimensionless residual; zero is exact.
+
+    residual: the largest violation over `scale`
+    contact: where it is attained, -1 if it is not at a contact
+    beyond_cone: how far the answer is from Coulomb's law on the circular cone, in units of `scale`: for a pyramid or a
+        box the price of the approximation
+    """
+
+    residual: float
+    contact: int
+    penetration: float
+    complementarity: float
+    cone: float
+    dissipation: float
+    momentum: float
+    joint: float
+    scale: float
+    beyond_cone: float
+
+    def passes(self, tolerance: float) -> bool:
+        """Whether the residual is within the tolerance; NaN is not."""
+        return self.residual <= tolerance
+
+    def __str__(self) -> str:
+        return f"residual {self.residual:.1e} at contact {self.contact}"
+
+
+class ContactSolution(NamedTuple):
+    """Velocities and impulses, and how far they can be trusted.
+
+    status: SOLVED if and only if the certificate passes at `tolerance`
+    velocity: (m,) generalized velocities; empty for a problem in Delassus form
+    impulse: (n, 3) n, t1, t2, in N s, as it acts on body 2
+    joint_impulse: (j,)
+    mode: (n,) of each contact, a `Mode`
+    contact_velocity: (n, 3) relative velocities u, gap rate included
+    """
+
+    status: Status
+    velocity: NDArray[np.float64]
+    impulse: NDArray[np.float64]
+    joint_impulse: NDArray[np.float64]
+    mode: NDArray[np.int64]
+    contact_velocity: NDArray[np.float64]
+    certificate: ContactCertificate
+    iterations: int
+    solver: Any
+    tolerance: float
+    ray: Any = None
+    trace: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the answer is certified."""
+        return self.status == Status.SOLVED
+
+    def explain(self) -> str:
+        """One line: solver, status, certificate, and what to do next."""
+        name = type(self.solver).__name__
+        return f"{name}: {self.status.message} ({self.certificate}, {self.iterations} iterations)"
+
+    def __repr__(self) -> str:
+        return f"<ContactSolution {self.explain()}>"
+
+
+def certify_contact(problem: ContactProblem, solution: Any) -> ContactCertificate:
+    """Judge a contact solution, ours or anybody's: anything with `impulse`, `velocity` and `joint_impulse`."""
+    impulse = np.array(solution.impulse, dtype=np.float64)
+    velocity = np.array(solution.velocity, dtype=np.float64)
+    joint_impulse = np.array(solution.joint_impulse, dtype=np.float64)
+    for name, value, shape in (
+        ("impulse", impulse, (problem.n, 3)),
+        ("velocity", velocity, (problem.m,)),
+        ("joint_impulse", joint_impulse, (len(problem.joints),)),
+    ):
+        if value.shape != shape:
+            raise InvalidProblem(f"certify: {name} must have shape {shape} to match the problem, got {value.shape}")
+    return judge_contact(problem, velocity, impulse, joint_impulse)[0]
+
+
+def judge_contact(
+    problem: ContactProblem,
+    velocity: NDArray[np.float64],
+    impulse: NDArray[np.float64],
+    joint_impulse: NDArray[np.float64],
+) -> tuple[ContactCertificate, NDArray[np.float64], NDArray[np.int64]]:
+    """The certificate, the contact velocities and the modes."""
+    n, law = problem.n, problem.law
+    white = problem.whitened
+    u, u_free, felt, mode = np.empty((n, 3)), np.empty((n, 3)), np.zeros((n, 3)), np.empty(n, np.int64)
+    kernels = _kernels()
+    if problem.mass is None:
+        assert problem.delassus is not None
+        assert problem.offset is not None
+        u_free[:] = problem.offset.reshape(n, 3)
+        u[:] = u_free + (problem.delassus @ impulse.ravel()).reshape(n, 3)
+        joint = 0.0
+    else:
+        kernels["velocities"](problem.rows, problem.segments, problem.gap_rate, velocity, u)
+        kernels["velocities"](problem.rows, problem.segments, problem.gap_rate, problem.velocity, u_free)
+        unbalanced = np.empty(problem.m)
+        blocks = problem.mass.reshape(-1, *problem.mass.shape[-2:])
+        kernels["imbalance"](blocks, problem.rows, problem.segments, velocity, problem.velocity, impulse, unbalanced)
+        if len(problem.joints):
+            unbalanced -= problem.joints.T @ joint_impulse
+        kernels["felt"](white.factor.reshape(blocks.shape), problem.rows, problem.segments, unbalanced, felt)
+        joint = float(np.abs(problem.joints @ velocity + problem.joint_rate).max(initial=0.0))
+    facets, rotation, implicit = 0, 0.0, False
+    if isinstance(law, Coulomb):
+        facets, rotation = law.facets or 0, law.rotation
+    elif isinstance(law, Viscous):
+        implicit = law.implicit
+    shrink = np.sqrt(0.5) if isinstance(law, BoxFriction) and law.scaled else 1.0
+    viscosity = problem.viscosity if isinstance(law, Viscous) else problem.friction
+    numbers = kernels["judge"](
+        KINDS.index(kind(law)), facets, rotation, implicit, shrink, problem.friction, viscosity, white.scale,
+        u, u_free, impulse, felt, joint, mode,
+    )  # fmt: skip
+    return ContactCertificate(*numbers), u, mode
+
+
+@cache
+def _kernels() -> dict[str, Callable[..., Any]]:
+    """Loaded when first needed: importing the package does not import Numba."""
+    from stiction.solutions import contact_laws
+
+    return {
+        "velocities": contact_laws.contact_velocities,
+        "imbalance": contact_laws.imbalance,
+        "felt": contact_laws.felt_velocity,
+        "judge": contact_laws.judge_laws,
+    }
