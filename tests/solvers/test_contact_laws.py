@@ -55,7 +55,7 @@ def test_a_block_slips_at_the_angle_of_friction(angle, mode, facets):
     # tan 0.2915 = 0.3; the pyramid has a corner along the slope, so that it gives the same angle.
     problem = incline(0, angle=angle, friction=0.3).with_law(st.Coulomb(facets))
     solution = st.solve(problem)
-    assert (solution.mode == mode).all()
+    assert set(solution.mode.tolist()) - {st.Mode.OPEN} == {mode}  # three of four contacts can carry everything
     assert solution.impulse[:, 0].sum() == pytest.approx(9.81 * 0.01 * np.cos(angle))
 
 
