@@ -44,9 +44,10 @@ def hostile(seed: int) -> BoxLCP:
 
 
 def natural_map_violation(problem: BoxLCP, z: np.ndarray) -> float:
-    """The certificate's definition again, in plain NumPy, rows measured by their terms alone."""
+    """The certificate's definition again, in plain NumPy: rows measured by their terms, noise in z by the bounds."""
     w = problem.H @ z + problem.q
-    terms = np.abs(problem.H) @ np.abs(z) + np.abs(problem.q)
+    reach = np.maximum(*(np.where(np.isfinite(b), np.abs(b), 0.0) for b in (problem.lo, problem.hi)))
+    terms = np.abs(problem.H) @ np.maximum(np.abs(z), 1e-6 * reach) + np.abs(problem.q)
     with np.errstate(all="ignore"):
         felt = np.max(np.abs(problem.H) / np.where(terms > 0, terms, np.inf)[:, None], axis=0, initial=0.0)
         row = np.where(terms > 0, w / terms, 0.0)
