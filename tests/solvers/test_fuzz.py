@@ -46,8 +46,8 @@ def hostile(seed: int) -> BoxLCP:
 def natural_map_violation(problem: BoxLCP, z: np.ndarray) -> float:
     """The certificate's definition again, in plain NumPy.
 
-    A row without a constant is measured by no less than the smallest variables that could cancel another row's, lest
-    rounding be measured against itself.
+    A row without a constant is measured by no less than the smallest variables that could cancel another row's, and not
+    at all if it holds variables of 1e-12 of the largest only, lest rounding be measured against itself.
     """
     w, H, constant = problem.H @ z + problem.q, np.abs(problem.H), np.abs(problem.q)
     reach = np.maximum(*(np.where(np.isfinite(b), np.abs(b), 0.0) for b in (problem.lo, problem.hi)))
@@ -56,6 +56,10 @@ def natural_map_violation(problem: BoxLCP, z: np.ndarray) -> float:
         cancels = np.where((H > 0) & (constant[:, None] > 0), constant[:, None] / H, np.inf).min(axis=0, initial=np.inf)
         floor = np.where(np.isfinite(cancels), H * cancels, 0.0).max(axis=1, initial=0.0)
     terms = np.where(constant == 0.0, np.maximum(terms, floor), terms)
+    only_rounding = (constant == 0.0) & (
+        H @ np.abs(z) <= 1e-12 * H.max(axis=1, initial=0.0) * np.abs(z).max(initial=0.0)
+    )
+    terms = np.where(only_rounding, np.inf, terms)
     with np.errstate(all="ignore"):
         felt = np.max(np.abs(problem.H) / np.where(terms > 0, terms, np.inf)[:, None], axis=0, initial=0.0)
         row = np.where(terms > 0, w / terms, 0.0)
