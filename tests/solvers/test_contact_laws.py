@@ -11,8 +11,9 @@ from stiction.problems.contact_families import incline, stack
 
 # Lengths from 1e-3 to 1e3 in one stack: rounding alone leaves 1e-8 to 1e-6 of the velocity scale.
 DOUBLES_END = {"stack-lengths"}
-# No slip contradicts what drives the joints, or binds more than can move; what is left is reported, not solved.
-CONTRADICTORY = {"motor", "heap-delassus"}
+# Not solved without slip so far: no seed of `motor`, about half of `heap-delassus`. Whether they have
+# a solution is not known.
+UNSOLVED_WITHOUT_SLIP = {"motor", "heap-delassus"}
 
 
 @pytest.mark.parametrize("law", [st.Coulomb(), st.Coulomb(facets=8), st.Frictionless()], ids=str)
@@ -23,7 +24,7 @@ def test_every_family_is_solved(name, law):
         assert solution.ok, solution.explain()
 
 
-@pytest.mark.parametrize("name", sorted(set(CONTACT_FAMILIES) - DOUBLES_END - CONTRADICTORY))
+@pytest.mark.parametrize("name", sorted(set(CONTACT_FAMILIES) - DOUBLES_END - UNSOLVED_WITHOUT_SLIP))
 def test_viscous_and_without_slip(name):
     problem = CONTACT_FAMILIES[name](0)
     for law in (st.NoSlip(), st.Viscous(), st.Viscous(implicit=True)):
@@ -34,14 +35,13 @@ def test_viscous_and_without_slip(name):
 def test_where_doubles_end_nothing_is_loosened(name):
     for seed in range(4):
         solution = st.solve(CONTACT_FAMILIES[name](seed), throw=False)
-        assert solution.ok == (solution.certificate.residual <= 1e-8)
         assert solution.certificate.residual <= 1e-4
+        assert solution.status == (st.Status.SOLVED if solution.certificate.residual <= 1e-8 else st.Status.UNCERTIFIED)
 
 
-@pytest.mark.parametrize("name", sorted(CONTRADICTORY))
-def test_a_contradiction_is_never_called_solved_without_proof(name):
-    solution = st.solve(CONTACT_FAMILIES[name](0).with_law(st.NoSlip()), throw=False)
-    assert solution.ok == (solution.certificate.residual <= 1e-8)
+def test_what_is_not_solved_without_slip_is_called_so():
+    with pytest.raises(st.SolveFailed, match="residual"):
+        st.solve(CONTACT_FAMILIES["motor"](0).with_law(st.NoSlip()))
 
 
 @pytest.mark.parametrize("name", contact_classics())
