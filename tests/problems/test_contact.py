@@ -12,6 +12,7 @@ from stiction.problems import load
 from stiction.problems.contact import ContactProblem
 from stiction.problems.contact_families import heap, painleve_forces, stack, stack_in_plane
 from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, Viscous
+from stiction.solvers import solve
 
 DENSE = {
     "mass": np.eye(3),
@@ -86,6 +87,53 @@ def same(a, b):
 )
 def test_what_is_wrong_is_named(text, changes):
     refused(text, **changes)
+
+
+# A cart that may tilt, beside a slider: three contacts, one of them with the world, one between the two.
+TREES = {
+    "masses": [np.diag([2.0, 2.0, 0.5]), [[3.0]]],
+    "velocity": [0.0, -1.0, 0.2, 0.5],
+    "trees": [[0, -1], [-1, 1], [1, 0]],
+    "normal": [[0.0, 1.0, 0.3, 9.0], [1.0, 0.0, 0.0, 0.0], [-1.0, 1.0, 0.0, 0.2]],
+    "tangent": [[[1.0, 0.0, 0.1, 9.0]], [[0.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 1.0, 0.1]]],
+    "friction": 0.5,
+}
+
+
+def test_trees_say_the_same_as_one_matrix():
+    problem = ContactProblem.from_trees(**TREES, gap_rate=[0.0, 0.1, 0.2], joints=[[1.0, 0.0, 0.0, -1.0]])
+    assert (problem.n, problem.m, problem.trees.tolist()) == (3, 4, [0, 3, 4])
+    assert repr(problem) == "ContactProblem(n=3, m=4, joints=1, trees, law=Coulomb(facets=None, rotation=0.0))"
+    normal = [[0.0, 1.0, 0.3, 0.0], [0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.2, -1.0]]
+    tangent = [[[1.0, 0.0, 0.1, 0.0]], [[0.0, 0.0, 0.0, 0.0]], [[0.0, 1.0, 0.1, 0.0]]]
+    np.testing.assert_array_equal(problem.normal, normal)
+    np.testing.assert_array_equal(problem.tangent, tangent)
+    dense = ContactProblem(
+        np.diag([2.0, 2.0, 0.5, 3.0]), problem.velocity, normal, tangent, 0.5,
+        gap_rate=problem.gap_rate, joints=problem.joints,
+    )  # fmt: skip
+    for each in (problem, dense):
+        np.testing.assert_array_equal(np.concatenate([block.ravel() for block in each.mass_blocks]), each.mass.ravel())
+    ours, theirs = solve(problem), solve(dense)
+    np.testing.assert_allclose(ours.velocity, theirs.velocity, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(ours.impulse, theirs.impulse, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("mass must be symmetric, but mass[0, 1] - mass[1, 0] = 1 (tree 1)", {"masses": [np.eye(3), [[1, 1], [0, 1]]]}),
+        ("velocity must have shape (4,) to match masses, got (3,)", {"velocity": [1.0, 2.0, 3.0]}),
+        ("trees[1] = [2, -1], but there are 2 trees (-1 is the world)", {"trees": [[0, -1], [2, -1], [0, 1]]}),
+        ("trees[0] = [1, 1] touches itself", {"trees": [[1, 1], [0, 1], [0, 1]]}),
+        ("normal must have shape (3, 4), got (3, 2)", {"normal": np.ones((3, 2))}),
+        ("tangent must have shape (3, 2, 4) (or one row a contact), got (3, 3, 4)", {"tangent": np.ones((3, 3, 4))}),
+    ],
+)
+def test_what_is_wrong_with_trees_is_named(text, changes):
+    with pytest.raises(InvalidProblem) as caught:
+        ContactProblem.from_trees(**TREES | changes)
+    assert text in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -217,6 +265,12 @@ def test_no_contacts_and_no_bodies():
         assert problem.whitened.rows.shape[0] == 0
 
 
+def test_another_law_keeps_the_normal_form():
+    problem = stack(2, 0)
+    white = problem.whitened
+    assert problem.with_law(NoSlip()).whitened is white
+
+
 def test_with_law_keeps_everything_else():
     problem = heap(2, 0)
     for law in (
@@ -252,6 +306,7 @@ EVERY_FORM = {
     "slip": lambda: painleve_forces(0.8, 1.0),
     "plane": lambda: stack_in_plane(3, 2),
     "bodies": lambda: heap(4, 2),
+    "trees": lambda: ContactProblem.from_trees(**TREES),
     "delassus": lambda: ContactProblem.from_delassus([[1.0, 0.2], [0.2, 1.0]], [-1.0, -0.0], 0.1, 2),
     "nothing": lambda: ContactProblem(np.eye(2), [1.0, 2.0], [], [], []),
     "no bodies": lambda: ContactProblem.from_bodies([], [], [], [], [], []),
@@ -280,7 +335,7 @@ def test_round_trip_keeps_the_law(law, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"form": "sparse"}, "holds a contact problem of form 'sparse', expected dense or bodies or delassus"),
+        ({"form": "sparse"}, "holds a contact problem of form 'sparse', expected dense or bodies or trees or delassus"),
         ({"form": None}, "of form None"),
         ({"mass": None}, "lacks the field 'mass'"),
         ({"law": None}, "lacks the field 'law'"),

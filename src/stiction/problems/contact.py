@@ -5,9 +5,9 @@
     0 <= p_n  ⊥  u_n = N v + gap_rate >= 0
     law(p_n, p_t, u_t = T v)
 
-Rows of N and T are given densely, over all m generalized velocities, or by body: a contact of free bodies touches at
-most two of them, six velocities each, and nothing of size m² is ever formed. Or only the Delassus operator is known,
-u = W p + q. Problems are validated once, here, and cannot change afterwards.
+Rows of N and T are given densely, over all m generalized velocities, or by body or kinematic tree: a contact touches at
+most two of them, and nothing of size m² is ever formed. Or only the Delassus operator is known, u = W p + q. Problems
+are validated once, here, and cannot change afterwards.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from stiction.problems.lcp import array, finite, square, vector
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -41,7 +42,9 @@ KIND = "ContactProblem"
 class ContactProblem:
     """n contacts, m generalized velocities, j bilateral rows.
 
-    mass: (m, m), symmetric positive definite; (b, 6, 6) for b free bodies; None in Delassus form
+    mass: (m, m), symmetric positive definite; (b, 6, 6) for b free bodies; the blocks of all trees, flat, one after the
+        other; None in Delassus form
+    trees: (b + 1,) where the velocities of each block of the mass begin
     velocity: (m,) the velocity without contact, v_free = v + dt M⁻¹ f
     rows: (n, 3, k) rows n, t1, t2 of each contact, at the velocities that it touches
     segments: (n, 4) start and length of the two runs of velocities that a contact touches
@@ -56,6 +59,7 @@ class ContactProblem:
     """
 
     mass: NDArray[np.float64] | None
+    trees: NDArray[np.int64]
     velocity: NDArray[np.float64]
     rows: NDArray[np.float64]
     segments: NDArray[np.int64]
@@ -94,7 +98,7 @@ class ContactProblem:
         rows[:, 0], rows[:, 1 : 1 + tangents.shape[1]] = normals, tangents
         segments = np.tile(np.array([0, m, 0, 0]), (n, 1))
         self._set(
-            inertia, vector(KIND, "velocity", velocity, m, "mass"), rows, segments, friction, dim,
+            inertia, [0, m], vector(KIND, "velocity", velocity, m, "mass"), rows, segments, friction, dim,
             gap_rate, joints, joint_rate, viscosity, slip, law,
         )  # fmt: skip
 
@@ -141,7 +145,64 @@ class ContactProblem:
         start = body_velocities(velocity, count)
         problem = object.__new__(cls)
         problem._set(
-            inertia, start, rows, segments, friction, dim,
+            inertia, np.arange(0, 6 * count + 1, 6), start, rows, segments, friction, dim,
+            gap_rate, joints, joint_rate, viscosity, slip, law,
+        )  # fmt: skip
+        return problem
+
+    @classmethod
+    def from_trees(
+        cls,
+        masses: Sequence[ArrayLike],
+        velocity: ArrayLike,
+        trees: ArrayLike,
+        normal: ArrayLike,
+        tangent: ArrayLike,
+        friction: ArrayLike,
+        *,
+        gap_rate: ArrayLike | None = None,
+        joints: ArrayLike | None = None,
+        joint_rate: ArrayLike | None = None,
+        viscosity: ArrayLike | None = None,
+        slip: ArrayLike | None = None,
+        law: Law = Coulomb(),  # noqa: B008 (frozen)
+    ) -> ContactProblem:
+        """Kinematic trees of any sizes: a mass matrix each, velocities of all of them, one after the other.
+
+        trees: (n, 2) which two each contact touches, -1 for the world
+        normal, tangent: (n, k), (n, 2, k), a row's entries at the first tree's velocities and then at the second's;
+            what is beyond them is ignored
+        """
+        blocks = []
+        for b, block in enumerate(masses):
+            try:
+                blocks.append(mass_matrix(block))
+            except InvalidProblem as error:
+                raise InvalidProblem(f"{error} (tree {b})") from None
+        sizes = np.array([len(block) for block in blocks], np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        m = int(starts[-1])
+        pairs = body_pairs(trees, len(blocks), "trees")
+        n = len(pairs)
+        lengths = np.where(pairs >= 0, sizes[pairs], 0) if len(blocks) else np.zeros((n, 2), np.int64)
+        k = int(lengths.sum(axis=1).max(initial=0))
+        normals = array(KIND, "normal", normal)
+        given = normals.shape[1] if normals.ndim == 2 else k
+        normals = shaped("normal", normals, (n, max(given, k)))
+        tangents, dim = tangents_of(tangent, n, (max(given, k),))
+        inside = np.arange(k) < lengths.sum(axis=1)[:, None]
+        rows = np.zeros((n, 3, k))
+        rows[:, 0] = np.where(inside, normals[:, :k], 0.0)
+        rows[:, 1 : 1 + tangents.shape[1]] = np.where(inside[:, None], tangents[:, :, :k], 0.0)
+        segments = np.zeros((n, 4), np.int64)
+        segments[:, 0::2] = np.where(pairs >= 0, starts[np.maximum(pairs, 0)], 0)
+        segments[:, 1::2] = lengths
+        alone = (pairs[:, 0] < 0) & (pairs[:, 1] >= 0)  # the world takes no place: what is left comes first
+        segments[alone] = segments[alone][:, [2, 3, 0, 1]]
+        problem = object.__new__(cls)
+        problem._set(
+            np.concatenate([block.ravel() for block in blocks]) if blocks else np.zeros(0), starts,
+            vector(KIND, "velocity", velocity, m, "masses"), rows, segments, friction, dim,
             gap_rate, joints, joint_rate, viscosity, slip, law,
         )  # fmt: skip
         return problem
@@ -170,14 +231,15 @@ class ContactProblem:
         operator[np.ix_(place, place)], constant[place] = given, offset
         problem = object.__new__(cls)
         problem._set(
-            None, np.zeros(0), np.zeros((n, 3, 0)), np.zeros((n, 4), np.int64), friction, dim,
+            None, [0], np.zeros(0), np.zeros((n, 3, 0)), np.zeros((n, 4), np.int64), friction, dim,
             None, None, None, None, None, law, operator, constant,
         )  # fmt: skip
         return problem
 
     def _set(
-        self, mass: Any, velocity: Any, rows: Any, segments: Any, friction: Any, dim: int, gap_rate: Any, joints: Any,
-        joint_rate: Any, viscosity: Any, slip: Any, law: Law, delassus: Any = None, offset: Any = None,
+        self, mass: Any, trees: Any, velocity: Any, rows: Any, segments: Any, friction: Any, dim: int,
+        gap_rate: Any, joints: Any, joint_rate: Any, viscosity: Any, slip: Any, law: Law,
+        delassus: Any = None, offset: Any = None,
     ) -> None:  # fmt: skip
         """Check what all forms share, and keep everything read-only."""
         n, m = len(rows), velocity.size
@@ -186,6 +248,7 @@ class ContactProblem:
         bilateral = np.zeros((0, m)) if joints is None else rows_of("joints", joints, m)
         fields = {
             "mass": mass,
+            "trees": np.asarray(trees, np.int64),
             "velocity": velocity,
             "rows": rows,
             "segments": segments,
@@ -218,7 +281,8 @@ class ContactProblem:
             raise InvalidProblem(f"{KIND}: law must be a law such as Coulomb(), got {law!r}")
         if isinstance(law, Viscous) and self.viscosity is None:
             raise InvalidProblem(f"{KIND}: the law Viscous needs viscosity, one number a contact, in N s / (m/s)")
-        return restored({f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | {"law": law})
+        # The normal form, where it is known, knows nothing of laws.
+        return restored(self.__dict__ | {"law": law})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem, to be read by `stiction.load`: FCLIB if the name ends in .hdf5 or .h5, else `.npz`."""
@@ -248,11 +312,7 @@ class ContactProblem:
 
     def dense_rows(self) -> NDArray[np.float64]:
         """(n, 3, m) all rows over all velocities."""
-        dense = np.zeros((self.n, 3, self.m))
-        for i, (start, length, other, more) in enumerate(self.segments):
-            dense[i, :, start : start + length] += self.rows[i, :, :length]
-            dense[i, :, other : other + more] += self.rows[i, :, length : length + more]
-        return dense
+        return densified(self.rows, self.segments, self.m)
 
     @cached_property
     def whitened(self) -> Whitened:
@@ -261,6 +321,19 @@ class ContactProblem:
 
         return whiten(self)
 
+    @property
+    def redundant_joints(self) -> NDArray[np.int64]:
+        """Which bilateral rows depend on those before them, and carry no impulse."""
+        return np.setdiff1d(np.arange(len(self.joints)), self.whitened.kept)
+
+    @property
+    def mass_blocks(self) -> list[NDArray[np.float64]]:
+        """The mass, tree by tree."""
+        assert self.mass is not None
+        sizes = np.diff(self.trees)
+        parts = np.split(self.mass.ravel(), np.cumsum(sizes**2)[:-1])
+        return [part.reshape(size, size) for part, size in zip(parts, sizes, strict=True) if size]
+
     def respond(self, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The velocities, and the impulses of the joints, that follow from contact impulses."""
         from stiction.problems.normal_form import response
@@ -268,7 +341,7 @@ class ContactProblem:
         return response(self, impulse)
 
     def __repr__(self) -> str:
-        form = "delassus" if self.mass is None else "bodies" if self.mass.ndim == 3 else "dense"
+        form = "delassus" if self.mass is None else ("", "trees", "dense", "bodies")[self.mass.ndim]
         return f"ContactProblem(n={self.n}, m={self.m}, joints={len(self.joints)}, {form}, law={self.law})"
 
 
@@ -280,6 +353,17 @@ def restored(fields: dict[str, Any]) -> ContactProblem:
             value.flags.writeable = False
         object.__setattr__(problem, name, value)
     return problem
+
+
+def densified(rows: NDArray[np.float64], segments: NDArray[np.int64], m: int) -> NDArray[np.float64]:
+    """(n, 3, m) rows over all velocities."""
+    dense = np.zeros((len(rows), 3, m))
+    entry = np.arange(rows.shape[2])
+    first, second = segments[:, 1:2], segments[:, 3:4]
+    column = entry + np.where(entry < first, segments[:, 0:1], segments[:, 2:3] - first)
+    contact, place = np.nonzero(entry < first + second)
+    dense[contact, :, column[contact, place]] = rows[contact, :, place]
+    return dense
 
 
 def shaped(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -353,24 +437,24 @@ def body_masses(value: Any) -> NDArray[np.float64]:
     return mass
 
 
-def body_pairs(value: Any, count: int) -> NDArray[np.int64]:
+def body_pairs(value: Any, count: int, name: str = "bodies") -> NDArray[np.int64]:
     try:
         pairs = np.asarray(value)
     except ValueError as error:
-        raise InvalidProblem(f"{KIND}: bodies is not an array of whole numbers ({error})") from None
+        raise InvalidProblem(f"{KIND}: {name} is not an array of whole numbers ({error})") from None
     if pairs.size == 0:
         return np.zeros((0, 2), np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise InvalidProblem(f"{KIND}: bodies must be whole numbers of shape (n, 2), got {pairs.dtype} {pairs.shape}")
+        raise InvalidProblem(f"{KIND}: {name} must be whole numbers of shape (n, 2), got {pairs.dtype} {pairs.shape}")
     wrong = (pairs < -1) | (pairs >= count)
     if wrong.any():
         i = int(np.argwhere(wrong)[0, 0])
         got = pairs[i].tolist()
-        raise InvalidProblem(f"{KIND}: bodies[{i}] = {got}, but there are {count} bodies (-1 is the world)")
+        raise InvalidProblem(f"{KIND}: {name}[{i}] = {got}, but there are {count} {name} (-1 is the world)")
     same = pairs[:, 0] == pairs[:, 1]
     if same.any():
         i = int(np.argmax(same))
-        raise InvalidProblem(f"{KIND}: bodies[{i}] = {pairs[i].tolist()} touches itself")
+        raise InvalidProblem(f"{KIND}: {name}[{i}] = {pairs[i].tolist()} touches itself")
     return pairs.astype(np.int64)
 
 

@@ -80,7 +80,7 @@ def write(problem: ContactProblem, path: str | os.PathLike[str]) -> None:
         if problem.mass is None:
             _write_local(problem, root, vectors)
         else:
-            _write_global(problem, problem.mass, root, vectors)
+            _write_global(problem, root, vectors)
 
 
 def _write_local(problem: ContactProblem, root: Any, vectors: Any) -> None:
@@ -91,9 +91,9 @@ def _write_local(problem: ContactProblem, root: Any, vectors: Any) -> None:
     vectors["q"] = problem.offset[place]
 
 
-def _write_global(problem: ContactProblem, mass: Array, root: Any, vectors: Any) -> None:
+def _write_global(problem: ContactProblem, root: Any, vectors: Any) -> None:
     dim, m = problem.dim, problem.m
-    M = mass if mass.ndim == 2 else sparse.block_diag(list(mass)) if len(mass) else np.zeros((0, 0))
+    M = sparse.block_diag(problem.mass_blocks) if m else np.zeros((0, 0))
     _write_matrix(root, "M", M)
     _write_matrix(root, "H", problem.dense_rows()[:, :dim].reshape(problem.n * dim, m).T)
     w = np.zeros((problem.n, dim))

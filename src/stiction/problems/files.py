@@ -41,6 +41,7 @@ FIELDS = {"LCP": ("M", "q"), "BoxLCP": ("H", "q", "lo", "hi")}
 FORMS = {
     "dense": ("mass", "velocity", "normal", "tangent"),
     "bodies": ("mass", "velocity", "bodies", "normal", "tangent"),
+    "trees": ("mass", "begin", "velocity", "trees", "normal", "tangent"),
     "delassus": ("W", "q"),
 }
 OPTIONAL = ("gap_rate", "joints", "joint_rate", "viscosity", "slip")
@@ -118,6 +119,11 @@ def _contact_fields(problem: ContactProblem) -> dict[str, Any]:
     fields |= {"mass": problem.mass, "velocity": problem.velocity}
     if problem.mass.ndim == 2:
         fields |= {"form": "dense", "normal": rows[:, 0], "tangent": rows[:, 1:dim]}
+    elif problem.mass.ndim == 1:
+        first = problem.segments[:, 0::2]
+        pairs = np.where(problem.segments[:, 1::2] > 0, np.searchsorted(problem.trees, first, "right") - 1, -1)
+        fields |= {"form": "trees", "begin": problem.trees, "trees": pairs}
+        fields |= {"normal": rows[:, 0], "tangent": rows[:, 1:dim]}
     else:
         bodies = np.where(problem.segments[:, 1::2] > 0, problem.segments[:, 0::2] // 6, -1)
         by_body = rows.reshape(n, 3, 2, 6)
@@ -138,10 +144,23 @@ def _contact(path: Path, archive: Any) -> ContactProblem:
         if form == "delassus":
             whole = int(dim) if dim.ndim == 0 and dim.dtype.kind in "iu" else 0
             return ContactProblem.from_delassus(**arrays, dim=whole, law=law)
+        if form == "trees":
+            masses: Any = _blocks(path, arrays.pop("mass"), arrays.pop("begin"))
+            return ContactProblem.from_trees(masses, **arrays, **optional, law=law)
         make = ContactProblem if form == "dense" else ContactProblem.from_bodies
         return make(**arrays, **optional, law=law)
     except InvalidProblem as error:
         raise InvalidProblem(f"load: {path}: {error}") from None
+
+
+def _blocks(path: Path, mass: NDArray[Any], begin: NDArray[Any]) -> list[NDArray[Any]]:
+    """The mass of each tree."""
+    whole = begin.ndim == 1 and begin.size and begin.dtype.kind in "iu" and begin[0] == 0
+    sizes = np.diff(begin) if whole else np.array([-1])
+    if (sizes < 0).any() or mass.shape != (np.sum(sizes**2),):
+        raise InvalidProblem(f"load: {path}: fields 'mass' and 'begin' do not fit together; save the problem anew")
+    parts = np.split(mass, np.cumsum(sizes**2)[:-1])
+    return [part.reshape(size, size) for part, size in zip(parts, sizes, strict=False)]
 
 
 def _law_text(law: Law) -> str:

@@ -5,7 +5,9 @@ All share the normal law 0 <= p_n ⊥ u_n >= 0. u is the relative velocity at th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -72,6 +74,23 @@ class BoxFriction:
 Law = Frictionless | Viscous | NoSlip | Coulomb | BoxFriction
 
 
+KINDS = ("frictionless", "viscous", "no-slip", "cone", "pyramid", "box")
+
+
+@cache
+def numbers(law: Law) -> tuple[int, int, float, bool, float]:
+    """A law as kernels take it: place in KINDS, facets, rotation, implicit, side of the box over mu p_n."""
+    facets, rotation, implicit, side = 0, 0.0, False, 1.0
+    if isinstance(law, Coulomb):
+        facets, rotation = int(law.facets or 0), float(law.rotation)
+    elif isinstance(law, Viscous):
+        implicit = bool(law.implicit)
+    elif isinstance(law, BoxFriction) and law.scaled:
+        side = math.sqrt(0.5)
+    return KINDS.index(kind(law)), facets, rotation, implicit, side
+
+
+@cache
 def kind(law: Law) -> str:
     """How solvers tell laws apart: "cone" and "pyramid" are both Coulomb's."""
     if isinstance(law, Coulomb):

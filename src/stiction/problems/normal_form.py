@@ -19,6 +19,7 @@ import numpy as np
 from stiction.compiled import kernel
 from stiction.errors import InvalidProblem
 from stiction.linear import cholesky, dot, subtract_multiple
+from stiction.problems.contact import densified as densified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 DEPENDENT = 1e-9  # part of a bilateral row that others leave of it, below which it is redundant
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
 INDEFINITE = 1e-3  # the size, in the same units, up to which negative ones are the errors of a printed file
+NO_ROWS, NONE = np.zeros((0, 0)), np.zeros(0, np.int64)
 
 
 class Whitened(NamedTuple):
@@ -40,7 +42,8 @@ class Whitened(NamedTuple):
     friction: NDArray[np.float64]  # (n,)
     scale: NDArray[np.float64]  # (n,) s
     tau: float  # τ, in m/s times s
-    factor: NDArray[np.float64]  # G: (m, m) lower triangle, or (b, 6, 6)
+    factor: NDArray[np.float64]  # G: lower triangles of the mass's blocks, one after the other
+    place: NDArray[np.int64]  # (m,) where the block that begins at a velocity begins in `factor`
     joints: NDArray[np.float64]  # (r, m) orthonormal bilateral rows that are not redundant
     kept: NDArray[np.int64]  # (r,) which rows they come from
     triangle: NDArray[np.float64]  # (r, r) lower: whitened kept rows = triangle @ joints
@@ -60,36 +63,34 @@ def whiten(problem: ContactProblem) -> Whitened:
 
 
 def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
-    m, n = problem.m, problem.n
-    factor = np.array(mass)
-    blocks = factor if factor.ndim == 3 else factor[None]
-    failed = factor_blocks(blocks)
-    if failed >= 0:
-        raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {failed} on")
-    rows = np.array(problem.rows)
-    whiten_rows(blocks, problem.segments, rows)
-    free = np.empty(m)
-    whiten_velocity(blocks, problem.velocity, free)
-    segments = problem.segments
-    bias = np.zeros((n, 3))
-    bias[:, 0] = problem.gap_rate
-    joints, kept, triangle = np.zeros((0, m)), np.zeros(0, np.int64), np.zeros((0, 0))
-    if len(problem.joints):
-        white = np.array(problem.joints)[:, None, :]
-        whole = np.tile(np.array([0, m, 0, 0]), (len(white), 1))
-        whiten_dense(blocks, white[:, 0])
-        joints, kept, triangle = independent_rows(white[:, 0])
-        wanted = forward(triangle, -problem.joint_rate[kept])
-        free = free - joints.T @ (joints @ free - wanted)
-        dense = densified(rows, segments, m)
-        along = dense @ joints.T
-        rows = dense - along @ joints
-        rows -= (rows @ joints.T) @ joints
-        # What joints hold entirely is left with rounding errors, which must not be scaled up to a contact.
-        rows[(rows**2).sum(axis=(1, 2)) <= DEPENDENT**2 * (dense**2).sum(axis=(1, 2))] = 0.0
-        bias += along @ wanted  # joints that are driven move the contacts
-        segments = np.tile(whole[:1], (n, 1))
-    return scaled_to_unit(problem, rows, segments, free, bias, factor, joints, kept, triangle)
+    m, n, trees = problem.m, problem.n, problem.trees
+    factor, place = np.empty(mass.size), np.empty(m, np.int64)
+    free, bias, scale = np.empty(m), np.empty((n, 3)), np.empty(n)
+    joints, kept, triangle, segments = NO_ROWS, NONE, NO_ROWS, problem.segments
+    if not len(problem.joints):
+        rows = np.empty(problem.rows.shape)
+        tau = whiten_free(
+            mass.reshape(-1), trees, problem.velocity, problem.rows, segments, problem.gap_rate,
+            factor, place, rows, free, bias, scale,
+        )  # fmt: skip
+    else:
+        most = min(len(problem.joints), m)
+        white, joints, triangle = np.empty((len(problem.joints), m)), np.empty((most, m)), np.zeros((most, most))
+        kept, wanted = np.empty(most, np.int64), np.empty(most)
+        rows, segments = np.empty((n, 3, m)), np.empty((n, 4), np.int64)
+        tau, rank = whiten_jointed(
+            mass.reshape(-1), trees, problem.velocity, problem.rows, problem.segments, problem.gap_rate,
+            problem.joints, problem.joint_rate, factor, place, white, joints, kept, triangle, wanted,
+            rows, segments, free, bias, scale,
+        )  # fmt: skip
+        segments.flags.writeable = False
+        joints, kept, triangle = joints[:rank], kept[:rank], triangle[:rank, :rank]
+    if tau < 0.0:
+        row = int(-tau) - 1
+        raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {row} on")
+    return Whitened(
+        rows, segments, free, bias, problem.friction, scale, tau, factor, place, joints, kept, triangle
+    )  # fmt: skip
 
 
 def of_delassus(problem: ContactProblem) -> Whitened:
@@ -109,30 +110,13 @@ def of_delassus(problem: ContactProblem) -> Whitened:
     width = int(large.sum())
     rows = (size[:, None] * vectors[:, large] * np.sqrt(values[large])).reshape(n, 3, width)
     segments = np.tile(np.array([0, width, 0, 0]), (n, 1))
-    none = np.zeros((0, width))
-    return scaled_to_unit(
-        problem, rows, segments, np.zeros(width), problem.offset.reshape(n, 3).copy(), np.eye(width),
-        none, np.zeros(0, np.int64), np.zeros((0, 0)),
-    )  # fmt: skip
-
-
-def scaled_to_unit(
-    problem: ContactProblem,
-    rows: NDArray[np.float64],
-    segments: NDArray[np.int64],
-    free: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    factor: NDArray[np.float64],
-    joints: NDArray[np.float64],
-    kept: NDArray[np.int64],
-    triangle: NDArray[np.float64],
-) -> Whitened:
-    rows, bias, segments = np.ascontiguousarray(rows), np.ascontiguousarray(bias), np.ascontiguousarray(segments)
     segments.flags.writeable = False
-    scale = np.empty(problem.n)
+    rows, bias = np.ascontiguousarray(rows), problem.offset.reshape(n, 3).copy()
+    free, scale = np.zeros(width), np.empty(n)
     tau = unit_contacts(rows, segments, free, bias, scale)
-    free = free / tau
-    return Whitened(rows, segments, free, bias, problem.friction, scale, tau, factor, joints, kept, triangle)
+    return Whitened(
+        rows, segments, free, bias, problem.friction, scale, tau, np.zeros(0), NONE, NO_ROWS, NONE, NO_ROWS
+    )  # fmt: skip
 
 
 def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -141,32 +125,20 @@ def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDA
     velocity, joint_impulse = np.empty(problem.m), np.zeros(len(problem.joints))
     if problem.mass is None:
         return velocity, joint_impulse
-    x = white.free * white.tau
-    add_impulses(white.rows, white.segments, impulse / white.scale[:, None], x)
-    blocks = white.factor if white.factor.ndim == 3 else white.factor[None]
-    unwhiten_velocity(blocks, x, velocity)
+    x = np.empty(problem.m)
+    move(
+        white.rows, white.segments, white.free, white.tau, white.scale, impulse, white.factor, problem.trees,
+        x, velocity,
+    )  # fmt: skip
     if len(white.kept):
         # Whitened joint impulses are what x has beyond the free velocity and the contacts' own rows.
         alone = np.empty(problem.m)
-        whiten_velocity(blocks, problem.velocity, alone)
-        rows = np.array(problem.rows)
-        whiten_rows(blocks, problem.segments, rows)
-        add_impulses(rows, problem.segments, impulse, alone)
+        move_unheld(
+            problem.rows, problem.segments, problem.velocity, impulse, white.factor, white.place, problem.trees,
+            np.empty(problem.rows.shape[2]), alone,
+        )  # fmt: skip
         joint_impulse[white.kept] = np.linalg.solve(white.triangle.T, white.joints @ (x - alone))
     return velocity, joint_impulse
-
-
-def densified(rows: NDArray[np.float64], segments: NDArray[np.int64], m: int) -> NDArray[np.float64]:
-    dense = np.zeros((len(rows), 3, m))
-    for i, (start, length, other, more) in enumerate(segments):
-        dense[i, :, start : start + length] += rows[i, :, :length]
-        dense[i, :, other : other + more] += rows[i, :, length : length + more]
-    return dense
-
-
-def forward(triangle: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Solve triangle c = b."""
-    return np.asarray(np.linalg.solve(triangle, b), np.float64) if len(b) else b
 
 
 def independent_rows(
@@ -215,68 +187,170 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle):
 
 
 @kernel
-def factor_blocks(blocks):
-    """Cholesky of each block in place; the first row that fails, -1 if none does."""
-    size = blocks.shape[1]
-    for b in range(len(blocks)):
-        done = cholesky(blocks[b], size)
+def whiten_free(mass, trees, velocity, rows, segments, gap_rate, factor, place, white, free, bias, scale):
+    """The normal form of a problem without joints; τ, or -(1 + i) if the mass is not positive from row i on."""
+    failed = factor_blocks(mass, trees, factor, place)
+    if failed >= 0:
+        return -1.0 - failed
+    whiten_velocity(factor, trees, velocity, free)
+    for i in range(len(rows)):
+        for c in range(3):
+            whiten_row(factor, place, rows[i, c], segments[i], white[i, c])
+            bias[i, c] = 0.0
+        bias[i, 0] = gap_rate[i]
+    return unit_contacts(white, segments, free, bias, scale)
+
+
+@kernel
+def whiten_jointed(
+    mass, trees, velocity, rows, segments, gap_rate, given, rate, factor, place, joints, basis, kept, triangle, wanted,
+    white, whole, free, bias, scale,
+):  # fmt: skip
+    """The same with bilateral rows projected out, and how many of them are independent."""
+    m = len(velocity)
+    failed = factor_blocks(mass, trees, factor, place)
+    if failed >= 0:
+        return -1.0 - failed, 0
+    whiten_velocity(factor, trees, velocity, free)
+    for i in range(len(given)):
+        for j in range(m):
+            joints[i, j] = given[i, j]
+        whiten_dense(factor, trees, joints[i])
+    rank = gram_schmidt(joints, DEPENDENT, 0.0, basis, kept, triangle)
+    for u in range(rank):
+        wanted[u] = (-rate[kept[u]] - dot(triangle[u], wanted, u)) / triangle[u, u]
+    for u in range(rank):
+        subtract_multiple(free, dot(basis[u], free, m) - wanted[u], basis[u], m)
+    for i in range(len(rows)):
+        whole[i, 0], whole[i, 1], whole[i, 2], whole[i, 3] = 0, m, 0, 0
+        size, left = 0.0, 0.0
+        for c in range(3):
+            row = white[i, c]
+            spread(factor, place, rows[i, c], segments[i], row)
+            size += dot(row, row, m)
+            bias[i, c] = gap_rate[i] if c == 0 else 0.0
+            for _ in range(2):
+                for u in range(rank):
+                    along = dot(basis[u], row, m)
+                    subtract_multiple(row, along, basis[u], m)
+                    bias[i, c] += along * wanted[u]  # joints that are driven move the contacts
+            left += dot(row, row, m)
+        if left <= DEPENDENT * DEPENDENT * size:
+            # What joints hold entirely is left with rounding errors, which must not be scaled up to a contact.
+            for c in range(3):
+                for j in range(m):
+                    white[i, c, j] = 0.0
+    return unit_contacts(white, whole, free, bias, scale), rank
+
+
+@kernel
+def factor_blocks(mass, trees, factor, place):
+    """Cholesky of each block; the first row that fails, -1 if none does."""
+    at = 0
+    for b in range(len(trees) - 1):
+        size = trees[b + 1] - trees[b]
+        place[trees[b]] = at
+        for i in range(at, at + size * size):
+            factor[i] = mass[i]
+        done = cholesky(factor[at : at + size * size].reshape((size, size)), size)
         if done < size:
-            return b * size + done
+            return trees[b] + done
+        at += size * size
     return -1
 
 
 @kernel
 def forward_substitute(L, k, x):
     for i in range(k):
-        x[i] = (x[i] - dot(L[i], x, i)) / L[i, i]
+        x[i] = (x[i] - dot(L[i * k :], x, i)) / L[i * k + i]
 
 
 @kernel
-def whiten_rows(blocks, segments, rows):
-    """Each row a becomes G⁻¹ a; a segment is a block, or all of one."""
-    size = blocks.shape[1]
+def whiten_row(factor, place, row, segment, out):
+    """out = G⁻¹ a of a contact's row a; a segment is a block."""
+    for j in range(len(row)):
+        out[j] = row[j]
+    first, second = segment[1], segment[3]
+    if first > 0:
+        forward_substitute(factor[place[segment[0]] :], first, out)
+    if second > 0:
+        forward_substitute(factor[place[segment[2]] :], second, out[first:])
+
+
+@kernel
+def spread(factor, place, row, segment, out):
+    """The same over all velocities."""
+    for j in range(len(out)):
+        out[j] = 0.0
+    taken = 0
+    for s in range(2):
+        start, length = segment[2 * s], segment[2 * s + 1]
+        if length > 0:
+            for j in range(length):
+                out[start + j] = row[taken + j]
+            forward_substitute(factor[place[start] :], length, out[start:])
+            taken += length
+
+
+@kernel
+def whiten_dense(factor, trees, row):
+    """G⁻¹ of a row over all velocities, in place."""
+    at = 0
+    for b in range(len(trees) - 1):
+        size = trees[b + 1] - trees[b]
+        forward_substitute(factor[at:], size, row[trees[b] :])
+        at += size * size
+
+
+@kernel
+def whiten_velocity(factor, trees, v, x):
+    """x = Gᵀ v."""
+    at = 0
+    for b in range(len(trees) - 1):
+        start, size = trees[b], trees[b + 1] - trees[b]
+        for i in range(size):
+            x[start + i] = 0.0
+        for j in range(size):
+            subtract_multiple(x[start:], -v[start + j], factor[at + j * size :], j + 1)
+        at += size * size
+
+
+@kernel
+def unwhiten_velocity(factor, trees, x, v):
+    """v = G⁻ᵀ x."""
+    at = 0
+    for b in range(len(trees) - 1):
+        start, size = trees[b], trees[b + 1] - trees[b]
+        part = v[start : start + size]
+        for i in range(size):
+            part[i] = x[start + i]
+        for i in range(size - 1, -1, -1):
+            part[i] /= factor[at + i * size + i]
+            subtract_multiple(part, part[i], factor[at + i * size :], i)
+        at += size * size
+
+
+@kernel
+def move(rows, segments, free, tau, scale, impulse, factor, trees, x, v):
+    """The velocities x and v that impulses lead to."""
+    for j in range(len(free)):
+        x[j] = free[j] * tau
     for i in range(len(rows)):
         for c in range(3):
-            place = 0
-            for s in range(2):
-                start, length = segments[i, 2 * s], segments[i, 2 * s + 1]
-                if length > 0:
-                    forward_substitute(blocks[start // size], length, rows[i, c, place:])
-                    place += length
+            if impulse[i, c] != 0.0:
+                add_row(rows[i, c], segments[i], impulse[i, c] / scale[i], x)
+    unwhiten_velocity(factor, trees, x, v)
 
 
 @kernel
-def whiten_dense(blocks, rows):
-    """The same for rows over all velocities."""
-    size = blocks.shape[1]
+def move_unheld(rows, segments, velocity, impulse, factor, place, trees, row, x):
+    """x as if there were no joints."""
+    whiten_velocity(factor, trees, velocity, x)
     for i in range(len(rows)):
-        for b in range(len(blocks)):
-            forward_substitute(blocks[b], size, rows[i, b * size :])
-
-
-@kernel
-def whiten_velocity(blocks, v, x):
-    """x = Gᵀ v."""
-    size = blocks.shape[1]
-    for b in range(len(blocks)):
-        for i in range(size):
-            total = 0.0
-            for j in range(i, size):
-                total += blocks[b, j, i] * v[b * size + j]
-            x[b * size + i] = total
-
-
-@kernel
-def unwhiten_velocity(blocks, x, v):
-    """v = G⁻ᵀ x."""
-    size = blocks.shape[1]
-    for b in range(len(blocks)):
-        part = v[b * size : (b + 1) * size]
-        for i in range(size):
-            part[i] = x[b * size + i]
-        for i in range(size - 1, -1, -1):
-            part[i] /= blocks[b, i, i]
-            subtract_multiple(part, part[i], blocks[b, i], i)
+        for c in range(3):
+            if impulse[i, c] != 0.0:
+                whiten_row(factor, place, rows[i, c], segments[i], row)
+                add_row(row, segments[i], impulse[i, c], x)
 
 
 @kernel
@@ -299,17 +373,8 @@ def add_row(row, segment, factor, x):
 
 
 @kernel
-def add_impulses(rows, segments, impulse, x):
-    """x += sum of L_iᵀ p_i."""
-    for i in range(len(rows)):
-        for c in range(3):
-            if impulse[i, c] != 0.0:
-                add_row(rows[i, c], segments[i], impulse[i, c], x)
-
-
-@kernel
 def unit_contacts(rows, segments, free, bias, scale):
-    """Divide every contact by its size, and return the largest free contact velocity τ, by which bias is divided."""
+    """Divide every contact by its size, and velocities by the largest free one of a contact, τ, which is returned."""
     width = rows.shape[2]
     tau = 0.0
     for i in range(len(rows)):
@@ -324,6 +389,8 @@ def unit_contacts(rows, segments, free, bias, scale):
             tau = max(tau, abs(row_dot(rows[i, c], segments[i], free) + bias[i, c]))
     if not tau > 0.0:
         tau = 1.0
+    for j in range(len(free)):
+        free[j] /= tau
     for i in range(len(rows)):
         for c in range(3):
             bias[i, c] /= tau

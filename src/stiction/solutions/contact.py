@@ -21,17 +21,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stiction.errors import InvalidProblem
-from stiction.problems.laws import BoxFriction, Coulomb, Viscous, kind
+from stiction.problems.laws import KINDS, numbers
 from stiction.solutions.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from stiction.problems.contact import ContactProblem
 
-KINDS = ("frictionless", "viscous", "no-slip", "cone", "pyramid", "box")
+VISCOUS = KINDS.index("viscous")
 
 
 class Mode(IntEnum):
@@ -130,48 +128,32 @@ def judge_contact(
     joint_impulse: NDArray[np.float64],
 ) -> tuple[ContactCertificate, NDArray[np.float64], NDArray[np.int64]]:
     """The certificate, the contact velocities and the modes."""
-    n, law = problem.n, problem.law
+    n = problem.n
     white = problem.whitened
-    u, u_free, felt, mode = np.empty((n, 3)), np.empty((n, 3)), np.zeros((n, 3)), np.empty(n, np.int64)
-    kernels = _kernels()
+    law, facets, rotation, implicit, side = numbers(problem.law)
+    u, mode = np.empty((n, 3)), np.empty(n, np.int64)
+    coefficients = problem.friction if law != VISCOUS or problem.viscosity is None else problem.viscosity
     if problem.mass is None:
         assert problem.delassus is not None
         assert problem.offset is not None
-        u_free[:] = problem.offset.reshape(n, 3)
-        u[:] = u_free + (problem.delassus @ impulse.ravel()).reshape(n, 3)
-        joint = 0.0
+        free = problem.offset.reshape(n, 3)
+        u[:] = free + (problem.delassus @ impulse.ravel()).reshape(n, 3)
+        found = kernels().judge_delassus(
+            law, facets, rotation, implicit, side, problem.friction, coefficients, white.scale, free, impulse, u, mode
+        )
     else:
-        kernels["velocities"](problem.rows, problem.segments, problem.gap_rate, velocity, u)
-        kernels["velocities"](problem.rows, problem.segments, problem.gap_rate, problem.velocity, u_free)
-        unbalanced = np.empty(problem.m)
-        blocks = problem.mass.reshape(-1, *problem.mass.shape[-2:])
-        kernels["imbalance"](blocks, problem.rows, problem.segments, velocity, problem.velocity, impulse, unbalanced)
-        if len(problem.joints):
-            unbalanced -= problem.joints.T @ joint_impulse
-        kernels["felt"](white.factor.reshape(blocks.shape), problem.rows, problem.segments, unbalanced, felt)
-        joint = float(np.abs(problem.joints @ velocity + problem.joint_rate).max(initial=0.0))
-    facets, rotation, implicit = 0, 0.0, False
-    if isinstance(law, Coulomb):
-        facets, rotation = law.facets or 0, law.rotation
-    elif isinstance(law, Viscous):
-        implicit = law.implicit
-    shrink = np.sqrt(0.5) if isinstance(law, BoxFriction) and law.scaled else 1.0
-    viscosity = problem.viscosity if isinstance(law, Viscous) else problem.friction
-    numbers = kernels["judge"](
-        KINDS.index(kind(law)), facets, rotation, implicit, shrink, problem.friction, viscosity, white.scale,
-        u, u_free, impulse, felt, joint, mode,
-    )  # fmt: skip
-    return ContactCertificate(*numbers), u, mode
+        found = kernels().judge_problem(
+            law, facets, rotation, implicit, side, problem.friction, coefficients, white.scale,
+            problem.mass.reshape(-1), problem.trees, white.factor, problem.rows, problem.segments, problem.gap_rate,
+            problem.velocity, problem.joints, problem.joint_rate, velocity, impulse, joint_impulse,
+            np.empty(problem.m), u, mode,
+        )  # fmt: skip
+    return ContactCertificate(*found), u, mode
 
 
 @cache
-def _kernels() -> dict[str, Callable[..., Any]]:
+def kernels() -> Any:
     """Loaded when first needed: importing the package does not import Numba."""
     from stiction.solutions import contact_laws
 
-    return {
-        "velocities": contact_laws.contact_velocities,
-        "imbalance": contact_laws.imbalance,
-        "felt": contact_laws.felt_velocity,
-        "judge": contact_laws.judge_laws,
-    }
+    return contact_laws

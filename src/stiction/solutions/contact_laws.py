@@ -10,105 +10,156 @@ from stiction.compiled import kernel
 from stiction.linear import dot, subtract_multiple
 from stiction.problems.normal_form import add_row, row_dot
 
-FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of contact.KINDS
+FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE = range(3)
 AT_REST = 1e-9  # sliding slower than this part of the velocity scale is sticking
 
 
 @kernel
-def contact_velocities(rows, segments, gap_rate, v, u):
+def judge_problem(
+    law, facets, rotation, implicit, side, friction, viscosity, scale,
+    mass, trees, factor, rows, segments, gap_rate, v_free, joints, joint_rate, v, impulse, joint_impulse,
+    unbalanced, u, mode,
+):  # fmt: skip
+    """The numbers of a ContactCertificate, in its order; u and mode are filled."""
+    imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_impulse, unbalanced)
+    felt_velocity(factor, trees, unbalanced)
+    joint = 0.0
+    for k in range(len(joints)):
+        off = abs(dot(joints[k], v, len(v)) + joint_rate[k])
+        joint = off if not off <= joint else joint  # NaN stays
+    size = 0.0
     for i in range(len(rows)):
         for c in range(3):
-            u[i, c] = row_dot(rows[i, c], segments[i], v)
-        u[i, 0] += gap_rate[i]
+            offset = gap_rate[i] if c == 0 else 0.0
+            size = max(size, abs(row_dot(rows[i, c], segments[i], v_free) + offset))
+            u[i, c] = row_dot(rows[i, c], segments[i], v) + offset
+    found = start(joint, size)
+    for i in range(len(rows)):
+        lost = 0.0
+        for c in range(3):
+            off = abs(row_dot(rows[i, c], segments[i], unbalanced))
+            lost = off if not off <= lost else lost
+        free1, free2 = row_dot(rows[i, 1], segments[i], v_free), row_dot(rows[i, 2], segments[i], v_free)
+        found = judge_contact(
+            law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
+            impulse[i], u[i], free1, free2, lost, i, found,
+        )  # fmt: skip
+        mode[i] = mode_of(scale[i], impulse[i], u[i], found[8])
+    return over_size(found)
 
 
 @kernel
-def imbalance(blocks, rows, segments, v, v_free, impulse, out):
-    """M (v - v_free) - Nᵀ p_n - Tᵀ p_t."""
-    size = blocks.shape[1]
-    for b in range(len(blocks)):
+def judge_delassus(law, facets, rotation, implicit, side, friction, viscosity, scale, free, impulse, u, mode):
+    """The same where u is known already."""
+    size = 0.0
+    for i in range(len(free)):
+        for c in range(3):
+            size = max(size, abs(free[i, c]))
+    found = start(0.0, size)
+    for i in range(len(free)):
+        found = judge_contact(
+            law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
+            impulse[i], u[i], free[i, 1], free[i, 2], 0.0, i, found,
+        )  # fmt: skip
+        mode[i] = mode_of(scale[i], impulse[i], u[i], found[8])
+    return over_size(found)
+
+
+@kernel
+def imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_impulse, out):
+    """M (v - v_free) - Nᵀ p_n - Tᵀ p_t - Jᵀ p_j."""
+    at = 0
+    for b in range(len(trees) - 1):
+        first, size = trees[b], trees[b + 1] - trees[b]
         for i in range(size):
             total = 0.0
             for j in range(size):
-                total += blocks[b, i, j] * (v[b * size + j] - v_free[b * size + j])
-            out[b * size + i] = total
+                total += mass[at + i * size + j] * (v[first + j] - v_free[first + j])
+            out[first + i] = total
+        at += size * size
     for i in range(len(rows)):
         for c in range(3):
             add_row(rows[i, c], segments[i], -impulse[i, c], out)
+    for k in range(len(joints)):
+        subtract_multiple(out, joint_impulse[k], joints[k], len(out))
 
 
 @kernel
-def felt_velocity(factor, rows, segments, unbalanced, felt):
-    """The contact velocities that an unbalanced momentum stands for; `unbalanced` becomes M⁻¹ times itself."""
-    size = factor.shape[1]
-    for b in range(len(factor)):
-        part = unbalanced[b * size : (b + 1) * size]
+def felt_velocity(factor, trees, unbalanced):
+    """M⁻¹ times an unbalanced momentum, in place."""
+    at = 0
+    for b in range(len(trees) - 1):
+        first, size = trees[b], trees[b + 1] - trees[b]
+        part = unbalanced[first : first + size]
         for i in range(size):
-            part[i] = (part[i] - dot(factor[b, i], part, i)) / factor[b, i, i]
+            row = factor[at + i * size :]
+            part[i] = (part[i] - dot(row, part, i)) / row[i]
         for i in range(size - 1, -1, -1):
-            part[i] /= factor[b, i, i]
-            subtract_multiple(part, part[i], factor[b, i], i)
-    for i in range(len(rows)):
-        for c in range(3):
-            felt[i, c] = row_dot(rows[i, c], segments[i], unbalanced)
+            row = factor[at + i * size :]
+            part[i] /= row[i]
+            subtract_multiple(part, part[i], row, i)
+        at += size * size
 
 
 @kernel
-def judge_laws(
-    law, facets, rotation, implicit, shrink, friction, viscosity, scale, u, u_free, impulse, felt, joint, mode
-):
-    """The numbers of a ContactCertificate, in its order; `mode` is filled."""
-    n = len(friction)
-    size = 0.0
-    for i in range(n):
-        for c in range(3):
-            size = max(size, abs(u_free[i, c]))
-    if not size > 0.0:
-        size = 1.0
-    worst, where = joint, -1
-    penetration, complementarity, cone, dissipation, momentum, beyond = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(n):
-        W = 1.0 / (scale[i] * scale[i])
-        normal, p1, p2 = impulse[i, 0], impulse[i, 1], impulse[i, 2]
-        u1, u2 = u[i, 1], u[i, 2]
-        through = max(-u[i, 0], 0.0)
-        gap = abs(min(u[i, 0], W * normal))
-        radius = friction[i] * max(normal, 0.0)
-        outside, lazy = tangential(
-            law, facets, rotation, implicit, shrink, radius, viscosity[i], W, normal, p1, p2, u1, u2, u_free[i]
-        )
-        lost = max(abs(felt[i, 0]), abs(felt[i, 1]), abs(felt[i, 2]))
-        total = through + gap + outside + lazy + lost
-        if not np.isfinite(total):
-            return np.nan, i, np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, size, np.nan
-        here = max(through, gap, outside, lazy, lost)
-        if here > worst or (where < 0 and here >= worst):
-            worst, where = here, i
-        penetration, complementarity = max(penetration, through), max(complementarity, gap)
-        cone, dissipation, momentum = max(cone, outside), max(dissipation, lazy), max(momentum, lost)
-        if law >= CONE:
-            outside, lazy = tangential(CONE, 0, 0.0, False, 1.0, radius, 0.0, W, normal, p1, p2, u1, u2, u_free[i])
-            beyond = max(beyond, outside, lazy)
-        slides = math.hypot(u1, u2) > AT_REST * size
-        mode[i] = OPEN if W * normal <= AT_REST * size and W * math.hypot(p1, p2) <= AT_REST * size else STICK
-        if mode[i] == STICK and slides:
-            mode[i] = SLIDE
+def start(joint, size):
+    """A certificate before its first contact."""
+    return joint, -1, 0.0, 0.0, 0.0, 0.0, 0.0, joint, size if size > 0.0 else 1.0, 0.0
+
+
+@kernel
+def over_size(found):
+    worst, where, penetration, complementarity, cone, dissipation, momentum, joint, size, beyond = found
     if not np.isfinite(joint):
         worst = np.nan
+    return worst / size, where, penetration, complementarity, cone, dissipation, momentum, joint, size, beyond / size
+
+
+@kernel
+def judge_contact(
+    law, facets, rotation, implicit, side, friction, viscosity, scale, impulse, u, free1, free2, lost, i, found
+):
+    """The certificate with contact i added, in m/s."""
+    worst, where, penetration, complementarity, cone, dissipation, momentum, joint, size, beyond = found
+    W = 1.0 / (scale * scale)
+    normal, p1, p2, u1, u2 = impulse[0], impulse[1], impulse[2], u[1], u[2]
+    through = max(-u[0], 0.0)
+    gap = abs(min(u[0], W * normal))
+    radius = friction * max(normal, 0.0)
+    outside, lazy = tangential(
+        law, facets, rotation, implicit, side, radius, viscosity, W, normal, p1, p2, u1, u2, free1, free2
+    )
+    here = max(through, gap, outside, lazy, lost)
+    if not np.isfinite(through + gap + outside + lazy + lost + normal + p1 + p2):
+        here = np.nan
+    if here > worst or not np.isfinite(here) or (where < 0 and here >= worst):
+        worst, where = here, i
+    if law >= CONE:
+        out, late = tangential(CONE, 0, 0.0, False, 1.0, radius, 0.0, W, normal, p1, p2, u1, u2, free1, free2)
+        beyond = max(beyond, out, late)
     return (
-        worst / size, where, penetration, complementarity, cone, dissipation, momentum, joint, size, beyond / size
+        worst, where, max(penetration, through), max(complementarity, gap), max(cone, outside),
+        max(dissipation, lazy), max(momentum, lost), joint, size, beyond,
     )  # fmt: skip
 
 
 @kernel
-def tangential(law, facets, rotation, implicit, shrink, radius, viscosity, W, normal, p1, p2, u1, u2, u_free):
+def mode_of(scale, impulse, u, size):
+    W = 1.0 / (scale * scale)
+    if W * impulse[0] <= AT_REST * size and W * math.hypot(impulse[1], impulse[2]) <= AT_REST * size:
+        return OPEN
+    return SLIDE if math.hypot(u[1], u[2]) > AT_REST * size else STICK
+
+
+@kernel
+def tangential(law, facets, rotation, implicit, side, radius, viscosity, W, normal, p1, p2, u1, u2, free1, free2):
     """(how far p_t lies outside of what the law allows, how far it is from opposing the sliding), in m/s."""
     size = math.hypot(p1, p2)
     if law == FRICTIONLESS:
         return W * size, 0.0
     if law == VISCOUS:
-        v1, v2 = (u1, u2) if implicit else (u_free[1], u_free[2])
+        v1, v2 = (u1, u2) if implicit else (free1, free2)
         return 0.0, W * math.hypot(p1 + viscosity * v1, p2 + viscosity * v2)
     if law == NO_SLIP:  # no slip, or no impulse at all
         return 0.0, min(math.hypot(u1, u2), W * (size + abs(normal)))
@@ -120,7 +171,7 @@ def tangential(law, facets, rotation, implicit, shrink, radius, viscosity, W, no
         b1, b2 = onto_polygon(p1, p2, radius, facets, rotation)
         a1, a2 = onto_polygon(y1, y2, radius, facets, rotation)
     else:
-        side = shrink * radius
+        side = side * radius
         b1, b2 = min(max(p1, -side), side), min(max(p2, -side), side)
         a1, a2 = min(max(y1, -side), side), min(max(y2, -side), side)
     return W * math.hypot(p1 - b1, p2 - b2), W * math.hypot(p1 - a1, p2 - a2)
