@@ -322,6 +322,11 @@ class ContactProblem:
         return whiten(self)
 
     @property
+    def slides(self) -> bool:
+        """Whether the direction of sliding is known of any contact."""
+        return self.slip is not None and not bool(np.isnan(self.slip).all())
+
+    @property
     def redundant_joints(self) -> NDArray[np.int64]:
         """Which bilateral rows depend on those before them, and carry no impulse."""
         return np.setdiff1d(np.arange(len(self.joints)), self.whitened.kept)

@@ -5,7 +5,8 @@ Contact i has a local scale W_i, the mean diagonal of its Delassus block, which 
     penetration       max(0, -u_n)
     complementarity   |min(u_n, W p_n)|
     cone              W max(0, |p_t| - mu p_n), or what the law has in its place
-    dissipation       W |p_t - proj(p_t - u_t / W)| onto the disc, polygon or box of size mu p_n
+    dissipation       W |p_t - proj(p_t - u_t / W)| onto the disc, polygon or box of size mu p_n;
+                      W |p_t + mu p_n s| where the direction s of sliding is known
     momentum          what is left of M (v - v_free) - Jᵀ p, as a velocity felt at a contact
     joint             |J v + joint_rate|
 
@@ -22,14 +23,17 @@ import numpy as np
 
 from stiction.errors import InvalidProblem
 from stiction.problems.laws import KINDS, numbers
-from stiction.solutions.status import Status
+from stiction.solutions.status import Status, verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.contact import ContactProblem
+    from stiction.solutions.uniqueness import Uniqueness
 
 VISCOUS = KINDS.index("viscous")
+UNKNOWN = np.empty((0, 2))
+UNKNOWN.flags.writeable = False
 
 
 class Mode(IntEnum):
@@ -77,6 +81,8 @@ class ContactSolution(NamedTuple):
     joint_impulse: (j,)
     mode: (n,) of each contact, a `Mode`
     contact_velocity: (n, 3) relative velocities u, gap rate included
+    history: residuals, pass by pass, of solvers that record them
+    problem: what was solved
     """
 
     status: Status
@@ -91,11 +97,31 @@ class ContactSolution(NamedTuple):
     tolerance: float
     ray: Any = None
     trace: tuple[str, ...] = ()
+    history: NDArray[np.float64] | None = None
+    problem: ContactProblem | None = None
 
     @property
     def ok(self) -> bool:
         """Whether the answer is certified."""
         return self.status == Status.SOLVED
+
+    def uniqueness(self) -> Uniqueness:
+        """Which contact forces are determined, and the dimension of the rest."""
+        from stiction.solutions.uniqueness import uniqueness
+
+        return uniqueness(self.whose(), self)
+
+    def least_norm(self) -> ContactSolution:
+        """The same motion with the smallest impulses that make it, certified anew."""
+        from stiction.solutions.uniqueness import least_norm
+
+        problem = self.whose()
+        return judged(problem, Status.SOLVED, least_norm(problem, self), self.iterations, self.solver, self.tolerance)
+
+    def whose(self) -> ContactProblem:
+        if self.problem is None:
+            raise InvalidProblem("this solution was made without its problem; solve(problem) keeps it")
+        return self.problem
 
     def explain(self) -> str:
         """One line: solver, status, certificate, and what to do next."""
@@ -133,22 +159,45 @@ def judge_contact(
     law, facets, rotation, implicit, side = numbers(problem.law)
     u, mode = np.empty((n, 3)), np.empty(n, np.int64)
     coefficients = problem.friction if law != VISCOUS or problem.viscosity is None else problem.viscosity
+    slip = UNKNOWN if problem.slip is None else problem.slip
     if problem.mass is None:
         assert problem.delassus is not None
         assert problem.offset is not None
         free = problem.offset.reshape(n, 3)
         u[:] = free + (problem.delassus @ impulse.ravel()).reshape(n, 3)
         found = kernels().judge_delassus(
-            law, facets, rotation, implicit, side, problem.friction, coefficients, white.scale, free, impulse, u, mode
-        )
+            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale,
+            free, impulse, u, mode,
+        )  # fmt: skip
     else:
         found = kernels().judge_problem(
-            law, facets, rotation, implicit, side, problem.friction, coefficients, white.scale,
+            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale,
             problem.mass.reshape(-1), problem.trees, white.factor, problem.rows, problem.segments, problem.gap_rate,
             problem.velocity, problem.joints, problem.joint_rate, velocity, impulse, joint_impulse,
             np.empty(problem.m), u, mode,
         )  # fmt: skip
     return ContactCertificate(*found), u, mode
+
+
+def judged(
+    problem: ContactProblem,
+    claimed: Status,
+    impulse: NDArray[np.float64],
+    iterations: int,
+    solver: Any,
+    tolerance: float,
+    ray: NDArray[np.float64] | None = None,
+    trace: tuple[str, ...] = (),
+    history: NDArray[np.float64] | None = None,
+) -> ContactSolution:
+    """Impulses are the solver's, velocities follow from them."""
+    velocity, joint_impulse = problem.respond(impulse)
+    certificate, u, mode = judge_contact(problem, velocity, impulse, joint_impulse)
+    status = verdict(claimed, certificate.residual <= tolerance)
+    return ContactSolution(
+        status, velocity, impulse, joint_impulse, mode, u, certificate, iterations, solver, tolerance,
+        None if status == Status.SOLVED else ray, trace, history, problem,
+    )  # fmt: skip
 
 
 @cache

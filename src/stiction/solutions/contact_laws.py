@@ -17,7 +17,7 @@ AT_REST = 1e-9  # sliding slower than this part of the velocity scale is stickin
 
 @kernel
 def judge_problem(
-    law, facets, rotation, implicit, side, friction, viscosity, scale,
+    law, facets, rotation, implicit, side, friction, viscosity, slip, scale,
     mass, trees, factor, rows, segments, gap_rate, v_free, joints, joint_rate, v, impulse, joint_impulse,
     unbalanced, u, mode,
 ):  # fmt: skip
@@ -43,14 +43,14 @@ def judge_problem(
         free1, free2 = row_dot(rows[i, 1], segments[i], v_free), row_dot(rows[i, 2], segments[i], v_free)
         found = judge_contact(
             law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
-            impulse[i], u[i], free1, free2, lost, i, found,
+            direction(slip, i), impulse[i], u[i], free1, free2, lost, i, found,
         )  # fmt: skip
         mode[i] = mode_of(scale[i], impulse[i], u[i], found[8])
     return over_size(found)
 
 
 @kernel
-def judge_delassus(law, facets, rotation, implicit, side, friction, viscosity, scale, free, impulse, u, mode):
+def judge_delassus(law, facets, rotation, implicit, side, friction, viscosity, slip, scale, free, impulse, u, mode):
     """The same where u is known already."""
     size = 0.0
     for i in range(len(free)):
@@ -60,7 +60,7 @@ def judge_delassus(law, facets, rotation, implicit, side, friction, viscosity, s
     for i in range(len(free)):
         found = judge_contact(
             law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
-            impulse[i], u[i], free[i, 1], free[i, 2], 0.0, i, found,
+            direction(slip, i), impulse[i], u[i], free[i, 1], free[i, 2], 0.0, i, found,
         )  # fmt: skip
         mode[i] = mode_of(scale[i], impulse[i], u[i], found[8])
     return over_size(found)
@@ -103,6 +103,14 @@ def felt_velocity(factor, trees, unbalanced):
 
 
 @kernel
+def direction(slip, i):
+    """In which a contact is known to slide, NaN if it is not."""
+    if len(slip) == 0:
+        return np.nan, np.nan
+    return slip[i, 0], slip[i, 1]
+
+
+@kernel
 def start(joint, size):
     """A certificate before its first contact."""
     return joint, -1, 0.0, 0.0, 0.0, 0.0, 0.0, joint, size if size > 0.0 else 1.0, 0.0
@@ -118,7 +126,7 @@ def over_size(found):
 
 @kernel
 def judge_contact(
-    law, facets, rotation, implicit, side, friction, viscosity, scale, impulse, u, free1, free2, lost, i, found
+    law, facets, rotation, implicit, side, friction, viscosity, scale, slip, impulse, u, free1, free2, lost, i, found
 ):
     """The certificate with contact i added, in m/s."""
     worst, where, penetration, complementarity, cone, dissipation, momentum, joint, size, beyond = found
@@ -130,12 +138,15 @@ def judge_contact(
     outside, lazy = tangential(
         law, facets, rotation, implicit, side, radius, viscosity, W, normal, p1, p2, u1, u2, free1, free2
     )
+    slides = law >= CONE and slip[0] == slip[0]  # not NaN: the direction is known
+    if slides:
+        outside, lazy = 0.0, W * math.hypot(p1 + radius * slip[0], p2 + radius * slip[1])
     here = max(through, gap, outside, lazy, lost)
     if not np.isfinite(through + gap + outside + lazy + lost + normal + p1 + p2):
         here = np.nan
     if here > worst or not np.isfinite(here) or (where < 0 and here >= worst):
         worst, where = here, i
-    if law >= CONE:
+    if law >= CONE and not slides:
         out, late = tangential(CONE, 0, 0.0, False, 1.0, radius, 0.0, W, normal, p1, p2, u1, u2, free1, free2)
         beyond = max(beyond, out, late)
     return (

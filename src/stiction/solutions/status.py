@@ -31,3 +31,10 @@ _MESSAGES = {
     Status.NO_SOLUTION: "every support was tried and none gives an answer: the problem has no solution",
     Status.UNCERTIFIED: "the solver proposed an answer that fails its certificate; try Lemke, or a larger tolerance",
 }
+
+
+def verdict(claimed: Status, passes: bool) -> Status:
+    """Only the certificate makes an answer solved."""
+    if passes:
+        return Status.SOLVED
+    return Status.UNCERTIFIED if claimed == Status.SOLVED else claimed

@@ -28,6 +28,7 @@ class Contract:
     warm: whether it can use a start
     largest: the largest n it takes, if limited
     laws: the laws of contact that it takes, by their kind
+    slip: whether it takes contacts whose direction of sliding is known
     """
 
     matrix: str
@@ -38,7 +39,8 @@ class Contract:
     boxes: bool = True
     warm: bool = False
     largest: int | None = None
-    laws: tuple[Any, ...] = ()
+    laws: tuple[str, ...] = ()
+    slip: bool = False
 
     def refusal(self, problem: BoxLCP | ContactProblem, perturbation: float = 0.0) -> str | None:
         """Why this problem is outside, as far as that can be seen without solving it; None if it is not.
@@ -46,9 +48,11 @@ class Contract:
         perturbation: what the solver adds to the diagonal
         """
         if isinstance(problem, ContactProblem):
-            if kind(problem.law) in self.laws or type(problem.law) in self.laws:
-                return None
-            return f"it does not take contact under {problem.law}"
+            if kind(problem.law) not in self.laws:
+                return f"it does not take contact under {problem.law}"
+            if problem.slides and not self.slip:
+                return "it takes no contacts whose direction of sliding is known (slip)"
+            return None
         if self.matrix == "contact":
             return "it takes contact problems only"
         if not self.boxes and not isinstance(problem, LCP):
@@ -88,10 +92,11 @@ class ContactProposal(NamedTuple):
     ray: NDArray[np.float64] | None = None
     trace: tuple[str, ...] = ()
     solver: Any = None
+    history: NDArray[np.float64] | None = None
 
 
 class Solver(Protocol):
-    """A frozen object of options with one verb."""
+    """A frozen object of options with one verb; `Auto` has an order of others instead."""
 
     @property
     def contract(self) -> Contract: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -11,15 +12,17 @@ from stiction.errors import InvalidProblem, SolveFailed, UnsupportedProblem
 from stiction.problems.contact import ContactProblem
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.certificate import judge
-from stiction.solutions.contact import ContactSolution, judge_contact
-from stiction.solutions.ray import examine
+from stiction.solutions.contact import ContactSolution, judged
+from stiction.solutions.ray import Ray, examine
 from stiction.solutions.solution import Solution
-from stiction.solutions.status import Status
+from stiction.solutions.status import Status, verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.solvers.contract import Solver
+    from stiction.solvers.contract import ContactProposal, Solver
+
+ENOUGH = 1e-10  # residual of a complementarity problem at which no other solver is asked
 
 
 @overload
@@ -50,14 +53,12 @@ def solve(
     """Solve a problem and certify the answer.
 
     solver: a solver object such as `Lemke()`; `Auto()` if not given
-    start: a `Solution` or vector z to begin from, for solvers that can use one
+    start: what to begin from, for solvers that can use it: a `Solution` or vector z; a `ContactSolution` or impulses
     tolerance: largest residual of the certificate that counts as solved
     throw: raise `SolveFailed` if there is no certified answer, else return the failed solution
     """
     if solver is None:
-        from stiction.solvers.auto import Auto
-
-        solver = Auto()
+        solver = auto()
     if not isinstance(problem, BoxLCP | ContactProblem):
         raise InvalidProblem(f"solve: not an LCP, BoxLCP or ContactProblem, but {type(problem).__name__}")
     if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < math.inf):
@@ -66,40 +67,89 @@ def solve(
 
     found: Solution | ContactSolution
     if isinstance(problem, ContactProblem):
-        found = certified_contact(problem, solver, start, tolerance)
+        impulse = None if start is None else starting_impulse(problem, start)
+        if hasattr(solver, "order"):
+            found = contact_by_islands(problem, solver, impulse, tolerance)
+        else:
+            found = certified_contact(problem, solver, impulse, tolerance)
     else:
-        found = certified(problem, solver, start, tolerance)
+        z = None if start is None else starting_point(problem, start)
+        found = (
+            in_turn(problem, solver, z, tolerance, certified)
+            if hasattr(solver, "order")
+            else certified(problem, solver, z, tolerance)
+        )
     if throw and found.status != Status.SOLVED:
         raise SolveFailed(found)
     return found
 
 
-def certified(problem: BoxLCP, solver: Solver, start: Any, tolerance: float) -> Solution:
+@cache
+def auto() -> Any:
+    from stiction.solvers.auto import Auto
+
+    return Auto()
+
+
+def in_turn(problem: Any, choice: Any, start: NDArray[np.float64] | None, tolerance: float, ask: Any) -> Any:
+    """Ask the solvers of a choice until an answer is certified; the best of them, and what was tried."""
+    best, trace = None, []
+    for solver in choice.order(problem):
+        found = ask(problem, solver, start if solver.contract.warm else None, tolerance)
+        residual = found.certificate.residual
+        trace.append(f"{type(solver).__name__}: {found.status.name.lower()}, residual {residual:.1e}")
+        trace += found.trace
+        proof = isinstance(found.ray, Ray) and found.ray.infeasible
+        if best is None or proof or residual < best.certificate.residual:
+            best = found
+        if proof or residual <= min(tolerance, ENOUGH):
+            break
+    assert best is not None
+    return best._replace(trace=tuple(trace))
+
+
+def contact_by_islands(
+    problem: ContactProblem, choice: Any, start: NDArray[np.float64] | None, tolerance: float
+) -> ContactSolution:
+    """Contacts that have nothing to do with each other are solved apart, and judged together."""
+    from stiction.problems.islands import islands
+
+    parts = islands(problem) if len(problem.trees) > 2 else ()
+    if len(parts) <= 1:
+        return in_turn(problem, choice, start, tolerance, certified_contact)  # type: ignore[no-any-return]
+    impulse = np.zeros((problem.n, 3))
+    iterations, trace, worst = 0, [], None
+    for number, part in enumerate(parts):
+        begin = None if start is None else start[part.contacts]
+        found = in_turn(part.problem, choice, begin, tolerance, certified_contact)
+        impulse[part.contacts] = found.impulse
+        iterations += found.iterations
+        trace += [f"island {number} of {len(parts)}, contacts {part.contacts[0]} …: {line}" for line in found.trace]
+        if worst is None or not found.certificate.residual <= worst.certificate.residual:
+            worst = found
+    assert worst is not None
+    whole = judged(problem, worst.status, impulse, iterations, worst.solver, tolerance)
+    return whole._replace(trace=tuple(trace))
+
+
+def certified(problem: BoxLCP, solver: Solver, start: NDArray[np.float64] | None, tolerance: float) -> Solution:
     """A complementarity problem's proposed answer, judged."""
-    status, iterations, z, direction, history, trace, proposer = solver.propose(problem, starting_point(problem, start))
+    status, iterations, z, direction, history, trace, proposer = solver.propose(problem, start)
     certificate, w = judge(problem, z)
     status = verdict(status, certificate.passes(tolerance))
     ray = examine(problem, direction) if direction is not None and status == Status.RAY else None
     return Solution(status, z, w, certificate, iterations, proposer or solver, tolerance, ray, history, trace)
 
 
-def certified_contact(problem: ContactProblem, solver: Solver, start: Any, tolerance: float) -> ContactSolution:
-    """A contact problem's proposed answer, judged: impulses are the solver's, velocities follow from them."""
-    status, iterations, impulse, direction, trace, proposer = solver.propose(problem, starting_impulse(problem, start))
-    velocity, joint_impulse = problem.respond(impulse)
-    certificate, u, mode = judge_contact(problem, velocity, impulse, joint_impulse)
-    status = verdict(status, certificate.passes(tolerance))
-    return ContactSolution(
-        status, velocity, impulse, joint_impulse, mode, u, certificate, iterations, proposer or solver, tolerance,
-        direction if status != Status.SOLVED else None, trace,
+def certified_contact(
+    problem: ContactProblem, solver: Solver, start: NDArray[np.float64] | None, tolerance: float
+) -> ContactSolution:
+    """A contact problem's proposed answer, judged."""
+    found: ContactProposal = solver.propose(problem, start)
+    return judged(
+        problem, found.status, found.impulse, found.iterations, found.solver or solver, tolerance,
+        found.ray, found.trace, found.history,
     )  # fmt: skip
-
-
-def verdict(claimed: Status, passes: bool) -> Status:
-    """Only the certificate makes an answer solved."""
-    if passes:
-        return Status.SOLVED
-    return Status.UNCERTIFIED if claimed == Status.SOLVED else claimed
 
 
 def refuse_misfit(problem: BoxLCP | ContactProblem, solver: Solver, start: Any) -> None:
@@ -123,10 +173,8 @@ def refuse_misfit(problem: BoxLCP | ContactProblem, solver: Solver, start: Any) 
         raise UnsupportedProblem(f"{name} cannot use a start; these can: {warm}")
 
 
-def starting_point(problem: BoxLCP, start: Any) -> NDArray[np.float64] | None:
+def starting_point(problem: BoxLCP, start: Any) -> NDArray[np.float64]:
     """The vector to begin from, projected onto the bounds."""
-    if start is None:
-        return None
     z = np.asarray(getattr(start, "z", start), dtype=np.float64)
     if z.shape != (problem.n,):
         raise InvalidProblem(f"solve: start must have shape ({problem.n},) to match the problem, got {z.shape}")
@@ -136,10 +184,8 @@ def starting_point(problem: BoxLCP, start: Any) -> NDArray[np.float64] | None:
     return np.clip(z, problem.lo, problem.hi)
 
 
-def starting_impulse(problem: ContactProblem, start: Any) -> NDArray[np.float64] | None:
+def starting_impulse(problem: ContactProblem, start: Any) -> NDArray[np.float64]:
     """The impulses to begin from."""
-    if start is None:
-        return None
     impulse = np.asarray(getattr(start, "impulse", start), dtype=np.float64)
     if impulse.shape != (problem.n, 3):
         raise InvalidProblem(
