@@ -24,6 +24,10 @@ class UnsupportedProblem(StictionError, TypeError):
     """The problem is well posed, but not for this solver; the message names solvers that take it."""
 
 
+class InvalidScene(StictionError, ValueError):
+    """The file or model is no scene, or asks for what is not supported; the message is one line that says what."""
+
+
 class MissingDependency(StictionError, ImportError):
     """An optional package is absent; the message names the extra that installs it."""
 

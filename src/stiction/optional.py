@@ -24,6 +24,16 @@ def h5py() -> ModuleType:
     return _require("h5py", use="FCLIB files", extra="files")
 
 
+def mujoco() -> ModuleType:
+    """MuJoCo, which reads scenes and knows kinematics, inertia and collision."""
+    package = _require("mujoco", use="scenes and simulation", extra="sim")
+    if int(package.__version__.partition(".")[0]) < 4:
+        raise MissingDependency(
+            f"scenes and simulation need mujoco 4.0 or newer, not {package.__version__}: pip install 'stiction[sim]'"
+        )
+    return package
+
+
 def _require(package: str, *modules: str, use: str, extra: str) -> ModuleType:
     """Import a package and the named modules in it, or say which extra installs it."""
     try:

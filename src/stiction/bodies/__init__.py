@@ -1,0 +1,1 @@
+"""What moves: scenes over MuJoCo models, and the numbers of a step."""

@@ -1,0 +1,150 @@
+"""Mass and free velocity of a step, tree by tree.
+
+    (M + dt D) (v_free - v) = dt f        f all forces but those of contacts and joints, D the derivative of dampers
+
+MuJoCo's mass matrix is block diagonal: one block for each kinematic tree, six velocities for a free body. Dampers of
+joints (their polynomials too, by their slope) and the velocity gains of actuators with affine bias act at the end of
+the step, so stiff ones stay stable: D is added to the mass. In a tree without any, v_free is MuJoCo's own.
+Joint friction needs one velocity more (see `contacts.gather`): blocks of size one follow those of the trees.
+"""
+
+from __future__ import annotations
+
+from stiction.bodies.pointers import flags, floats, ints
+from stiction.compiled import kernel
+from stiction.linear import cholesky, cholesky_solve
+
+AFFINE = 1  # mjBIAS_AFFINE
+HINGE_OR_SLIDE = 2  # the first of mjJNT_SLIDE, mjJNT_HINGE
+NO_DAMPERS, NO_ACTUATORS = 1 << 6, 1 << 11  # mjDSBL_DAMPER, mjDSBL_ACTUATION
+
+
+@kernel
+def block_sizes(model):
+    """Entries of all blocks of the trees, and the largest tree."""
+    m = model[0]
+    lengths = ints(m.tree_dofnum)
+    entries, largest = 0, 0
+    for t in range(m.ntree):
+        entries += lengths[t] * lengths[t]
+        largest = max(largest, lengths[t])
+    return entries, largest
+
+
+@kernel
+def fill_blocks(model, data, starts, mass, free, scratch):
+    """Starts (ntree + 1,), blocks of M + dt D, and v_free of the trees; the scratch holds largest² + nv floats."""
+    m, d = model[0], data[0]
+    first, lengths = ints(m.tree_dofadr), ints(m.tree_dofnum)
+    velocity, smooth, force = floats(d.qvel), floats(d.qacc_smooth), floats(d.qfrc_smooth)
+    dt = m.timestep
+    slopes = scratch[: m.nv]
+    damper_slopes(model, data, slopes)
+    place = 0
+    for t in range(m.ntree):
+        size, start = lengths[t], first[t]
+        starts[t] = start
+        block = mass[place : place + size * size]
+        inertia_of_tree(model, data, start, size, block)
+        damped = False
+        for i in range(size):
+            if slopes[start + i] != 0.0:
+                damped = True
+                block[i * size + i] += dt * slopes[start + i]
+        if add_velocity_gains(model, data, start, size, block):
+            damped = True
+        if damped:
+            factor = scratch[m.nv : m.nv + size * size].reshape((size, size))
+            for i in range(size):
+                for j in range(size):
+                    factor[i, j] = block[i * size + j]
+                free[start + i] = dt * force[start + i]
+            cholesky(factor, size)
+            cholesky_solve(factor, size, free[start : start + size])
+            for i in range(size):
+                free[start + i] += velocity[start + i]
+        else:
+            for i in range(start, start + size):
+                free[i] = velocity[i] + dt * smooth[i]
+        place += size * size
+    starts[m.ntree] = m.nv
+    return place
+
+
+@kernel
+def inertia_of_tree(model, data, start, size, block):
+    """MuJoCo's rows hold the lower triangle, at the ancestors of a velocity only."""
+    m, d = model[0], data[0]
+    counts, places, columns, M = ints(m.M_rownnz), ints(m.M_rowadr), ints(m.M_colind), floats(d.M)
+    for e in range(size * size):
+        block[e] = 0.0
+    for i in range(size):
+        place = places[start + i]
+        for e in range(place, place + counts[start + i]):
+            j = columns[e] - start
+            block[i * size + j] = M[e]
+            block[j * size + i] = M[e]
+
+
+@kernel
+def damper_slopes(model, data, slopes):
+    """d(a v + b v|v| + c v³)/dv of each velocity; the damper of an actuator counts with its gear squared."""
+    m, d = model[0], data[0]
+    linear, higher, joints = floats(m.dof_damping), floats(m.dof_dampingpoly), ints(m.dof_jntid)
+    kinds, driver, outputs = ints(m.jnt_type), ints(m.jnt_actuatorid), ints(m.actuator_outadr)
+    gear, own, own_higher = floats(m.actuator_gear), floats(m.actuator_damping), floats(m.actuator_dampingpoly)
+    velocity = floats(d.qvel)
+    disabled = m.disableflags & NO_DAMPERS != 0
+    for i in range(m.nv):
+        slopes[i] = 0.0
+        if disabled:
+            continue
+        a, b, c = linear[i], higher[2 * i], higher[2 * i + 1]
+        joint = joints[i]
+        u = driver[joint]
+        if u >= 0 and kinds[joint] >= HINGE_OR_SLIDE:
+            square = gear[6 * outputs[u]] ** 2
+            a += square * own[u]
+            b += square * own_higher[2 * u]
+            c += square * own_higher[2 * u + 1]
+        slopes[i] = a
+        if b != 0.0 or c != 0.0:
+            speed = abs(velocity[i])
+            slopes[i] += 2.0 * b * speed + 3.0 * c * speed * speed
+
+
+@kernel
+def add_velocity_gains(model, data, start, size, block):
+    """Add dt k_v gᵀg of each actuator on this tree, g its moment; one at the end of its force range has no slope."""
+    m, d = model[0], data[0]
+    kinds, terms = ints(m.actuator_biastype), floats(m.actuator_biasprm)
+    limited, ranges, force = flags(m.actuator_forcelimited), floats(m.actuator_forcerange), floats(d.actuator_force)
+    outputs, places = ints(m.actuator_outnum), ints(m.actuator_outadr)
+    counts, rows, columns, moment = (
+        ints(d.moment_rownnz), ints(d.moment_rowadr), ints(d.moment_colind), floats(d.actuator_moment),
+    )  # fmt: skip
+    groups = ints(m.actuator_group)
+    added = False
+    if m.disableflags & NO_ACTUATORS != 0:
+        return added
+    for u in range(m.nactuator):
+        gain = -terms[10 * u + 2]
+        if kinds[u] != AFFINE or not gain > 0.0 or outputs[u] != 1:
+            continue
+        if 0 <= groups[u] <= 30 and m.disableactuator & (1 << groups[u]) != 0:
+            continue
+        out = places[u]
+        if limited[u] != 0 and not ranges[2 * u] < force[out] < ranges[2 * u + 1]:
+            continue
+        row, count = rows[out], counts[out]
+        inside = count > 0
+        for e in range(row, row + count):
+            if not start <= columns[e] < start + size:
+                inside = False
+        if inside:
+            added = True
+            for e in range(row, row + count):
+                for f in range(row, row + count):
+                    here = (columns[e] - start) * size + columns[f] - start
+                    block[here] += m.timestep * gain * moment[e] * moment[f]
+    return added

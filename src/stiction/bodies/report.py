@@ -1,0 +1,167 @@
+"""What of a scene is used, what is ignored because hard contact has no use for it, and what is refused.
+
+Refused is what would change the motion and is not supported. Some of it can be ignored on request: then the scene runs
+as if it were not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.optional import mujoco
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+mj = mujoco()
+
+IGNORABLE = ("torsion", "surfacevel")  # what `ignore` may name
+
+
+@dataclass(frozen=True)
+class Report:
+    """One line for each feature; `str` of it is for people."""
+
+    used: tuple[str, ...]
+    ignored: tuple[str, ...]
+    refused: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = (("used", self.used), ("ignored", self.ignored), ("refused", self.refused))
+        return "\n".join(
+            f"{title}:\n" + "\n".join(f"  {line}" for line in lines or ("nothing",)) for title, lines in parts
+        )
+
+
+def inspect(model: Any, given: dict[str, Any], ignore: tuple[str, ...] = ()) -> Report:
+    """Go through a model; `given` is what its options and margins were before they were set (`settings.original`)."""
+    refused = dict(refusals(model))
+    dropped = tuple(f"{refused.pop(name)} (on request)" for name in ignore if name in refused)
+    return Report(tuple(uses(model, given)), (*ignores(model, given), *dropped), tuple(refused.values()))
+
+
+def counted(number: int, what: str, many: str = "") -> str:
+    return f"{number} {what if number == 1 else many or what + 's'}"
+
+
+def uses(model: Any, given: dict[str, Any]) -> Iterator[str]:
+    bodies, trees = counted(model.nbody - 1, "body", "bodies"), counted(model.ntree, "kinematic tree")
+    yield f"{bodies} in {trees}, {model.nv} velocities"
+    joints = np.bincount(model.jnt_type, minlength=4)
+    kinds = [
+        f"{number} {name}" for number, name in zip(joints, ("free", "ball", "slide", "hinge"), strict=True) if number
+    ]
+    if kinds:
+        yield f"joints: {', '.join(kinds)}"
+    if model.nactuator:
+        yield f"{counted(model.nactuator, 'actuator')}; velocity gains of affine ones act implicitly"
+    if model.dof_damping.any() or model.dof_dampingpoly.any():
+        yield "joint damping, implicitly"
+    if model.dof_armature.any():
+        yield "armature"
+    if model.jnt_stiffness.any():
+        yield "joint springs"
+    if model.ngravcomp:
+        yield f"gravity compensation of {counted(model.ngravcomp, 'body', 'bodies')}"
+    if model.opt.density or model.opt.viscosity:
+        yield "fluid forces"
+    limits = int(np.count_nonzero(model.jnt_limited))
+    if limits:
+        yield f"limits of {counted(limits, 'joint')}, as hard contacts without friction"
+    dry = int(np.count_nonzero(model.dof_frictionloss))
+    if dry:
+        yield f"dry friction of {counted(dry, 'joint velocity', 'joint velocities')}, exactly"
+    for kind, name in EQUALITIES.items():
+        number = int(np.count_nonzero(model.eq_type == kind))
+        if number:
+            yield f"{counted(number, name + ' constraint')}, as hard bilateral rows"
+    if model.ntendon:
+        yield f"{counted(model.ntendon, 'tendon')}: springs, dampers, actuation, limits and dry friction"
+    geoms = colliding(model)
+    if geoms.any() or model.npair:
+        mu = model.geom_friction[geoms, 0]
+        between = f", friction {mu.min():g} to {mu.max():g}" if mu.size else ""
+        yield f"contacts of {counted(int(geoms.sum()), 'geom')}{between}"
+    if model.npair:
+        yield f"{counted(model.npair, 'contact pair')} of their own, with friction in two directions"
+    if model.nexclude:
+        yield f"{counted(model.nexclude, 'excluded pair')} of bodies"
+    if model.flg_adhesion or model.geom_adhesion.any() or model.pair_adhesion.any():
+        yield "adhesion, between geoms that are closer than their margin"
+
+
+def ignores(model: Any, given: dict[str, Any]) -> Iterator[str]:
+    standard = mj.MjModel.from_xml_string(STANDARD)
+    for name, what in (("solref", "contact is rigid"), ("solimp", "contact is rigid")):
+        geoms = int((getattr(model, f"geom_{name}") != getattr(standard, f"geom_{name}")[0]).any(axis=1).sum())
+        if geoms:
+            yield f"{name} of {counted(geoms, 'geom')}: {what}"
+    if given["geom_margin"].any() or given["pair_margin"].any():
+        yield "margin of geoms: contacts act at their true distance, and are looked for as far as the motion asks"
+    if model.geom_gap.any() or model.pair_gap.any():
+        yield "gap of geoms"
+    if given["cone"] != mj.mjtCone.mjCONE_ELLIPTIC:
+        yield "pyramidal cone: the law of the simulation decides"
+    if given["integrator"] != mj.mjtIntegrator.mjINT_EULER:
+        name = mj.mjtIntegrator(given["integrator"]).name[6:].lower()
+        yield f"integrator {name}: the stepper of the simulation decides"
+    if given["noslip_iterations"]:
+        yield "noslip iterations: nothing slips that friction holds"
+    if model.opt.impratio != standard.opt.impratio:
+        yield "impratio"
+    flags = mj.mjtEnableBit
+    for bit, what in (
+        (flags.mjENBL_OVERRIDE, "contact override (o_margin, o_friction ...)"),
+        (flags.mjENBL_SLEEP, "sleeping bodies"),
+        (flags.mjENBL_SPECULATIVE, "speculative contacts: margins follow the motion"),
+    ):
+        if given["enableflags"] & bit:
+            yield what
+
+
+def refusals(model: Any) -> Iterator[tuple[str, str]]:
+    if model.nflex:
+        yield "flex", f"{counted(model.nflex, 'flexible body', 'flexible bodies')}: only rigid bodies are supported"
+    geoms = colliding(model)
+    dims = np.concatenate([model.geom_condim[geoms], model.pair_dim])
+    torsion = int(np.count_nonzero(dims > 3))
+    if torsion:
+        yield (
+            "torsion",
+            (
+                f"condim 4 or 6 (torsional or rolling friction) of {counted(torsion, 'geom')}: "
+                "set condim to 3, or pass ignore=('torsion',)"
+            ),
+        )
+    if model.geom_surfacevel.any():
+        yield "surfacevel", "surfacevel (moving surfaces) of geoms: remove it, or pass ignore=('surfacevel',)"
+    other = sorted({int(kind) for kind in model.eq_type} - set(EQUALITIES))
+    if other:
+        names = ", ".join(mj.mjtEq(kind).name[5:].lower() for kind in other)
+        yield "equality", f"equality constraints of kind {names}: only connect, weld, joint and tendon are supported"
+    for name, broken, most in (
+        ("limits", model.tendon_limited.astype(bool), 2),
+        ("dry friction", model.tendon_frictionloss > 0.0, 1),
+    ):
+        number = int(np.count_nonzero(broken & (model.tendon_treenum > most)))
+        if number:
+            yield (
+                f"tendon {name}",
+                f"{name} of {counted(number, 'tendon')} that couple more than {most} kinematic trees",
+            )
+
+
+def colliding(model: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    return np.asarray((model.geom_contype != 0) | (model.geom_conaffinity != 0))
+
+
+EQUALITIES = {
+    int(mj.mjtEq.mjEQ_CONNECT): "connect",
+    int(mj.mjtEq.mjEQ_WELD): "weld",
+    int(mj.mjtEq.mjEQ_JOINT): "joint",
+    int(mj.mjtEq.mjEQ_TENDON): "tendon",
+}
+STANDARD = "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>"

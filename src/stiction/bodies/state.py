@@ -1,0 +1,73 @@
+"""State and energy of a simulation, as MuJoCo keeps them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.errors import InvalidScene
+from stiction.optional import mujoco
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+mj = mujoco()
+EVERYTHING = int(mj.mjtState.mjSTATE_INTEGRATION)
+
+
+def state(model: Any, data: Any) -> NDArray[np.float64]:
+    """All that the next step depends on: time, positions, velocities, activations, controls, applied forces."""
+    vector = np.empty(mj.mj_stateSize(model, EVERYTHING))
+    mj.mj_getState(model, data, vector, EVERYTHING)
+    return vector
+
+
+def set_state(model: Any, data: Any, vector: NDArray[np.float64]) -> None:
+    size = mj.mj_stateSize(model, EVERYTHING)
+    if vector.shape != (size,):
+        raise InvalidScene(f"the state has shape {vector.shape}, but this model needs ({size},)")
+    mj.mj_setState(model, data, vector, EVERYTHING)
+
+
+def energy(model: Any, data: Any) -> tuple[float, float]:
+    """Potential and kinetic energy, in J, of the configuration that kinematics were last computed for."""
+    mj.mj_energyPos(model, data)
+    mj.mj_energyVel(model, data)
+    potential, kinetic = data.energy
+    return float(potential), float(kinetic)
+
+
+def model_bytes(model: Any) -> NDArray[np.uint8]:
+    """A compiled model, in MuJoCo's binary form."""
+    image = np.empty(mj.mj_sizeModel(model), np.uint8)
+    mj.mj_saveModel(model, None, image)
+    return image
+
+
+def model_of(image: NDArray[np.uint8]) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.mjb"
+        path.write_bytes(image.tobytes())
+        try:
+            return mj.MjModel.from_binary_path(str(path))
+        except (ValueError, mj.FatalError) as error:
+            raise InvalidScene(f"the saved model cannot be read by mujoco {mj.__version__} ({error})") from error
+
+
+def names(model: Any) -> tuple[list[str], list[str]]:
+    """Of all geoms and bodies; a number stands for what has none."""
+    geoms = [model.geom(i).name or f"geom {i}" for i in range(model.ngeom)]
+    bodies = [model.body(i).name or f"body {i}" for i in range(model.nbody)]
+    return geoms, bodies
+
+
+def reset(model: Any, data: Any, key: str) -> None:
+    """To the keyframe of that name if there is one, else to the reference configuration."""
+    number = mj.mj_name2id(model, mj.mjtObj.mjOBJ_KEY, key)
+    if number >= 0:
+        mj.mj_resetDataKeyframe(model, data, number)
+    else:
+        mj.mj_resetData(model, data)

@@ -1,0 +1,437 @@
+"""Everything that constrains one step, read from MuJoCo's data after the smooth forces are known.
+
+Three kinds of unilateral constraints become contacts with rows n, t1, t2:
+
+- a contact between geoms: gap is the true distance; mu the sliding coefficient, zero for condim 1. Unequal
+  coefficients mu1, mu2 along the tangents are exact as well: with t_i scaled by mu_i / max(mu1, mu2) the ellipse of
+  friction becomes a disc, and what slides still dissipates most.
+- a limit of a joint or tendon: no tangents, mu = 0.
+- dry friction of a joint or tendon, |p| <= b = dt · frictionloss: a velocity is added that nothing else knows, with
+  mass a and free velocity -b/a, which must not be negative. Whatever else happens its impulse is b. It is the normal
+  of a contact with mu = 1 whose only tangent is the joint, so the joint's friction is bounded by b and opposes sliding.
+  The mass a is the inertia that the joint itself feels.
+
+Equalities become bilateral rows, with the error of position that they have now.
+
+A contact remembers who touches (`pair`) and where, in the frame of the second geom (`spot`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stiction.bodies.dynamics import block_sizes, fill_blocks
+from stiction.bodies.memory import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE
+from stiction.bodies.pointers import floats, ints
+from stiction.compiled import kernel
+from stiction.contacts.rows import TOO_MANY, copy_row, segment_of, trees_of_contact, trees_of_row
+from stiction.errors import InvalidScene
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.bodies.memory import Memory
+
+CONTACT, LIMIT, DRY = 0, 1, 2  # kinds
+SAME = 1e-7  # of a radius: distance of two contacts that are one
+CORNERS = 4  # contacts that a pair may have before one is looked for that lies between two others
+MIN_MU = 1e-5  # mjMINMU: what MuJoCo makes of friction 0
+PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
+
+# What `measure` counts.
+BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, SCRATCH, FLOATS, INTS = range(10)
+
+PROBLEMS = {
+    1: "contacts must be posed with the elliptic cone: set model.opt.cone to elliptic, or let Scene.of(model) do it",
+    2: "a constraint couples more than two kinematic trees (a tendon over three bodies?), which is not supported",
+    3: "dry friction of a tendon that couples two kinematic trees is not supported",
+    4: "contacts of flexible bodies are not supported",
+}
+
+
+class Gathered:
+    """One step: b mass blocks, m velocities, n contacts, j bilateral rows. Arrays are views of two flat buffers."""
+
+    __slots__ = ("counts", "floats", "ints")
+
+    def __init__(self, counts: NDArray[np.int64], floats: NDArray[np.float64], ints: NDArray[np.int64]) -> None:
+        self.counts, self.floats, self.ints = counts, floats, ints
+
+    @property
+    def n(self) -> int:
+        return int(self.counts[CONTACTS])
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """(b + 1,) first velocity of each block: the trees, then one for each dry friction."""
+        return self._ints(0, 1)
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """(sum of squared sizes,) the dense symmetric blocks of M + dt D, one after the other."""
+        return self._floats(0, 1)
+
+    @property
+    def free(self) -> NDArray[np.float64]:
+        """(m,) velocity without contact."""
+        return self._floats(1, 2)
+
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """(n, 3, k) rows n, t1, t2 at the velocities of `segments`."""
+        return self._floats(2, 3).reshape(self.n, 3, -1 if self.n else 0)
+
+    @property
+    def friction(self) -> NDArray[np.float64]:
+        """(n,) mu."""
+        return self._floats(3, 4)
+
+    @property
+    def gap(self) -> NDArray[np.float64]:
+        """(n,) distance, in m or rad; negative where bodies overlap."""
+        return self._floats(4, 5)
+
+    @property
+    def spot(self) -> NDArray[np.float64]:
+        """(n, 3) place of a contact in the frame of its second geom; the side of a limit."""
+        return self._floats(5, 6).reshape(self.n, 3)
+
+    @property
+    def joints(self) -> NDArray[np.float64]:
+        """(j, kj) bilateral rows at the velocities of `joint_segments`."""
+        return self._floats(6, 7).reshape(self.counts[JOINTS], -1 if self.counts[JOINTS] else 0)
+
+    @property
+    def joint_gap(self) -> NDArray[np.float64]:
+        """(j,) error of position of the bilateral rows."""
+        return self._floats(7, 8)
+
+    @property
+    def segments(self) -> NDArray[np.int64]:
+        """(n, 4) start and length of the two runs of velocities that a contact touches, each a whole block."""
+        return self._ints(1, 2).reshape(self.n, 4)
+
+    @property
+    def joint_segments(self) -> NDArray[np.int64]:
+        """(j, 4) the same of the bilateral rows."""
+        return self._ints(2, 3).reshape(-1, 4)
+
+    @property
+    def kind(self) -> NDArray[np.int64]:
+        """(n,) CONTACT, LIMIT or DRY."""
+        return self._ints(3, 4)
+
+    @property
+    def address(self) -> NDArray[np.int64]:
+        """(n,) first row of a contact among MuJoCo's constraints."""
+        return self._ints(4, 5)
+
+    @property
+    def source(self) -> NDArray[np.int64]:
+        """(n,) index in `data.contact`; of the joint, tendon or velocity for limits and dry friction."""
+        return self._ints(5, 6)
+
+    @property
+    def pair(self) -> NDArray[np.int64]:
+        """(n, 2) the geoms; (-1 - MuJoCo's constraint type, source) for limits and dry friction."""
+        return self._ints(6, 7).reshape(self.n, 2)
+
+    def _floats(self, first: int, last: int) -> NDArray[np.float64]:
+        ends = float_ends(self.counts)
+        return self.floats[ends[first] : ends[last]]
+
+    def _ints(self, first: int, last: int) -> NDArray[np.int64]:
+        ends = int_ends(self.counts)
+        return self.ints[ends[first] : ends[last]]
+
+    def dense(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Mass (m, m), contact rows (n, 3, m) and bilateral rows (j, m), for small problems."""
+        m = int(self.counts[VELOCITIES])
+        mass, rows, joints = np.zeros((m, m)), np.zeros((self.n, 3, m)), np.zeros((int(self.counts[JOINTS]), m))
+        place = 0
+        for start, end in zip(self.starts[:-1], self.starts[1:], strict=True):
+            size = end - start
+            mass[start:end, start:end] = self.mass[place : place + size * size].reshape(size, size)
+            place += size * size
+        for cut, whole, segments in ((self.rows, rows, self.segments), (self.joints, joints, self.joint_segments)):
+            for i, (start, length, other, more) in enumerate(segments):
+                whole[i, ..., start : start + length] = cut[i, ..., :length]
+                whole[i, ..., other : other + more] += cut[i, ..., length : length + more]
+        return mass, rows, joints
+
+
+def gather(memory: Memory) -> Gathered:
+    """Read the constraints of this step; `bodies.stages.smooth` must have run."""
+    counts = np.empty(10, np.int64)
+    problem = measure(memory.model, memory.data, memory.where, counts)
+    if problem:
+        raise InvalidScene(PROBLEMS[problem])
+    numbers, places = np.empty(counts[FLOATS]), np.empty(counts[INTS], np.int64)
+    fill(memory.model, memory.data, memory.where, counts, numbers, places)
+    return Gathered(counts, numbers, places)
+
+
+@kernel
+def float_ends(c):
+    """Where the arrays of floats end: mass, free, rows, friction, gap, spot, joints, joint_gap; then scratch."""
+    mass = c[ENTRIES]
+    free = mass + c[VELOCITIES]
+    rows = free + 3 * c[CONTACTS] * c[WIDTH]
+    friction = rows + c[CONTACTS]
+    gap = friction + c[CONTACTS]
+    spot = gap + 3 * c[CONTACTS]
+    joints = spot + c[JOINTS] * c[JOINT_WIDTH]
+    joint_gap = joints + c[JOINTS]
+    return 0, mass, free, rows, friction, gap, spot, joints, joint_gap
+
+
+@kernel
+def int_ends(c):
+    """Where the arrays of ints end: starts, segments, joint_segments, kind, address, source, pair."""
+    starts = c[BLOCKS] + 1
+    segments = starts + 4 * c[CONTACTS]
+    joint_segments = segments + 4 * c[JOINTS]
+    kind = joint_segments + c[CONTACTS]
+    address = kind + c[CONTACTS]
+    source = address + c[CONTACTS]
+    pair = source + 2 * c[CONTACTS]
+    return 0, starts, segments, joint_segments, kind, address, source, pair
+
+
+@kernel
+def measure(model, data, where, counts):
+    """Count what there is; the number of a problem that forbids it, 0 if none does."""
+    m, d = model[0], data[0]
+    dry, touching, width, joint_width = d.nf, 0, 0, 0
+    kinds = ints(d.efc_type)
+    for i in range(d.ncon):
+        contact = d.contact + i * where[SIZE]
+        address = ints(contact + where[ADDRESS])[0]
+        if address < 0:
+            continue
+        if kinds[address] == PYRAMIDAL:
+            return 1
+        geoms = ints(contact + where[GEOM])
+        if geoms[0] < 0 or geoms[1] < 0:
+            return 4
+        if superfluous(model, data, where, i):
+            continue
+        first, second = trees_of_contact(model, geoms[0], geoms[1])
+        width = max(width, segment_of(model, first)[1] + segment_of(model, second)[1])
+        touching += 1
+    for row in range(d.ne + d.nf + d.nl):
+        first, second = trees_of_row(model, data, row)
+        if first == TOO_MANY:
+            return 2
+        length = segment_of(model, first)[1] + segment_of(model, second)[1]
+        if row < d.ne:
+            joint_width = max(joint_width, length)
+        elif row < d.ne + d.nf:
+            if second >= 0:
+                return 3
+            width = max(width, length + 1)
+        else:
+            width = max(width, length)
+    entries, largest = block_sizes(model)
+    counts[BLOCKS] = m.ntree + dry
+    counts[VELOCITIES] = m.nv + dry
+    counts[ENTRIES] = entries + dry
+    counts[CONTACTS] = touching + d.nl + dry
+    counts[WIDTH] = width
+    counts[JOINTS] = d.ne
+    counts[JOINT_WIDTH] = joint_width
+    counts[SCRATCH] = m.nv + largest * largest
+    counts[FLOATS] = float_ends(counts)[8] + counts[SCRATCH]
+    counts[INTS] = int_ends(counts)[7]
+    return 0
+
+
+@kernel
+def fill(model, data, where, counts, numbers, places):
+    """Write everything that `measure` counted."""
+    m, d = model[0], data[0]
+    n, width, j = counts[CONTACTS], counts[WIDTH], counts[JOINTS]
+    f, g = float_ends(counts), int_ends(counts)
+    mass, free = numbers[: f[1]], numbers[f[1] : f[2]]
+    rows = numbers[f[2] : f[3]].reshape((n, 3, width))
+    friction, gap, spot = numbers[f[3] : f[4]], numbers[f[4] : f[5]], numbers[f[5] : f[6]].reshape((n, 3))
+    joints, joint_gap = numbers[f[6] : f[7]].reshape((j, counts[JOINT_WIDTH])), numbers[f[7] : f[8]]
+    starts, segments = places[: g[1]], places[g[1] : g[2]].reshape((n, 4))
+    joint_segments = places[g[2] : g[3]].reshape((j, 4))
+    kind, address, source, pair = (
+        places[g[3] : g[4]], places[g[4] : g[5]], places[g[5] : g[6]], places[g[6] : g[7]].reshape((n, 2)),
+    )  # fmt: skip
+    entry = fill_blocks(model, data, starts, mass, free, numbers[f[8] :])
+    position = floats(d.efc_pos)
+
+    i = 0
+    for c in range(d.ncon):
+        contact = d.contact + c * where[SIZE]
+        row = ints(contact + where[ADDRESS])[0]
+        if row < 0 or superfluous(model, data, where, c):
+            continue
+        geoms = ints(contact + where[GEOM])
+        first, second = trees_of_contact(model, geoms[0], geoms[1])
+        set_segments(model, first, second, segments[i])
+        kind[i], address[i], source[i] = CONTACT, row, c
+        pair[i, 0], pair[i, 1] = geoms[0], geoms[1]
+        gap[i] = floats(contact + where[DIST])[0]
+        spot_in_frame(data, floats(contact + where[POS]), geoms[1], spot[i])
+        mu, one, two = disc_of(contact, where)
+        friction[i] = mu
+        copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
+        if ints(contact + where[DIM])[0] == 1:
+            clear(rows[i, 1])
+            clear(rows[i, 2])
+        else:
+            copy_row(model, data, row + 1, one, segments[i], rows[i, 1])
+            copy_row(model, data, row + 2, two, segments[i], rows[i, 2])
+        i += 1
+
+    for row in range(d.ne + d.nf, d.ne + d.nf + d.nl):
+        first, second = trees_of_row(model, data, row)
+        set_segments(model, first, second, segments[i])
+        named(data, row, LIMIT, i, kind, address, source, pair)
+        gap[i], friction[i] = position[row], 0.0
+        copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
+        clear(rows[i, 1])
+        clear(rows[i, 2])
+        spot[i, 0], spot[i, 1], spot[i, 2] = side(rows[i, 0]), 0.0, 0.0
+        i += 1
+
+    loss, compliance = floats(d.efc_frictionloss), floats(d.efc_diagA)
+    for row in range(d.ne, d.ne + d.nf):
+        extra = row - d.ne
+        start = m.nv + extra
+        first, _ = trees_of_row(model, data, row)
+        segments[i, 0], segments[i, 1] = start, 1
+        segments[i, 2], segments[i, 3] = segment_of(model, first)
+        named(data, row, DRY, i, kind, address, source, pair)
+        gap[i], friction[i] = 0.0, 1.0
+        inertia = 1.0 / compliance[row]
+        starts[m.ntree + extra + 1] = start + 1
+        mass[entry + extra] = inertia
+        free[start] = -m.timestep * loss[row] / inertia
+        clear(rows[i, 0])
+        rows[i, 0, 0] = 1.0
+        copy_row(model, data, row, 1.0, segments[i], rows[i, 1])
+        clear(rows[i, 2])
+        clear(spot[i])
+        i += 1
+
+    for row in range(d.ne):
+        first, second = trees_of_row(model, data, row)
+        set_segments(model, first, second, joint_segments[row])
+        copy_row(model, data, row, 1.0, joint_segments[row], joints[row])
+        joint_gap[row] = position[row]
+
+
+@kernel
+def superfluous(model, data, where, i):
+    """Whether other contacts of the pair say the same: one before it at this spot, or two with this one between them.
+
+    MuJoCo finds a corner of two aligned boxes more than once, and where their edges cross by a rounding error.
+    """
+    m, d = model[0], data[0]
+    geoms = ints(d.contact + i * where[SIZE] + where[GEOM])
+    radius = floats(m.geom_rbound)
+    near = SAME * max(radius[geoms[0]], radius[geoms[1]])
+    first, end = i, i + 1
+    while first > 0 and same_pair(data, where, first - 1, i):
+        first -= 1
+    while end < d.ncon and same_pair(data, where, end, i):
+        end += 1
+    for k in range(first, i):
+        if between(data, where, i, k, k, near):
+            return True
+    if end - first > CORNERS:
+        for k in range(first, end):
+            for l in range(first, k):
+                if k != i and l != i and between(data, where, i, k, l, near):
+                    return True
+    return False
+
+
+@kernel
+def same_pair(data, where, i, k):
+    d = data[0]
+    one, two = ints(d.contact + i * where[SIZE] + where[GEOM]), ints(d.contact + k * where[SIZE] + where[GEOM])
+    return one[0] == two[0] and one[1] == two[1]
+
+
+@kernel
+def between(data, where, i, k, l, near):
+    """Whether contact i lies at k = l, or strictly between k and l, no deeper than they say, with the same normal."""
+    d = data[0]
+    here, one, two = d.contact + i * where[SIZE], d.contact + k * where[SIZE], d.contact + l * where[SIZE]
+    p, a, b = floats(here + where[POS]), floats(one + where[POS]), floats(two + where[POS])
+    n, na, nb = floats(here + where[FRAME]), floats(one + where[FRAME]), floats(two + where[FRAME])
+    square, along = 0.0, 0.0
+    for c in range(3):
+        if abs(n[c] - na[c]) > SAME or abs(n[c] - nb[c]) > SAME:
+            return False
+        square += (b[c] - a[c]) ** 2
+        along += (b[c] - a[c]) * (p[c] - a[c])
+    share = 0.0
+    if k != l:
+        if along <= near * square**0.5 or along >= square - near * square**0.5:
+            return False
+        share = along / square
+    for c in range(3):
+        if abs(a[c] + share * (b[c] - a[c]) - p[c]) > near:
+            return False
+    said = (1.0 - share) * floats(one + where[DIST])[0] + share * floats(two + where[DIST])[0]
+    return floats(here + where[DIST])[0] >= said - SAME * near
+
+
+@kernel
+def set_segments(model, first, second, segment):
+    segment[0], segment[1] = segment_of(model, first)
+    segment[2], segment[3] = segment_of(model, second)
+
+
+@kernel
+def named(data, row, what, i, kind, address, source, pair):
+    d = data[0]
+    kind[i], address[i], source[i] = what, row, ints(d.efc_id)[row]
+    pair[i, 0], pair[i, 1] = -1 - ints(d.efc_type)[row], source[i]
+
+
+@kernel
+def disc_of(contact, where):
+    """The coefficient of friction, and the factors of the tangents that make its ellipse a disc."""
+    coefficients = floats(contact + where[FRICTION])
+    one, two = coefficients[0], coefficients[1]
+    mu = max(one, two)
+    if ints(contact + where[DIM])[0] == 1 or mu <= MIN_MU:
+        return 0.0, 1.0, 1.0
+    one, two = one if one > MIN_MU else 0.0, two if two > MIN_MU else 0.0
+    return mu, one / mu, two / mu
+
+
+@kernel
+def spot_in_frame(data, position, geom, spot):
+    """Rᵀ (position - origin) of a geom's frame."""
+    d = data[0]
+    origin, R = floats(d.geom_xpos), floats(d.geom_xmat)
+    for a in range(3):
+        spot[a] = 0.0
+        for b in range(3):
+            spot[a] += R[9 * geom + 3 * b + a] * (position[b] - origin[3 * geom + b])
+
+
+@kernel
+def clear(row):
+    for e in range(len(row)):
+        row[e] = 0.0
+
+
+@kernel
+def side(row):
+    """1 for a lower limit, -1 for an upper one."""
+    for e in range(len(row)):
+        if row[e] != 0.0:
+            return 1.0 if row[e] > 0.0 else -1.0
+    return 0.0

@@ -1,0 +1,71 @@
+"""Which contact of the last step a contact is: the same geoms, touching at nearly the same spot of the second one.
+
+MuJoCo finds the contacts of a pair one after the other, and pairs in the same order while nothing new touches. So the
+search for a pair goes on where the last one ended, and comes round to all contacts only if the pair is new.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stiction.bodies.pointers import floats
+from stiction.compiled import kernel
+from stiction.contacts.gather import CONTACTS, float_ends, int_ends
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.bodies.memory import Memory
+    from stiction.contacts.gather import Gathered
+
+NEAR = 0.25  # of the radius of the smaller geom: as far as a contact may wander in a step
+
+
+def match(memory: Memory, old: Gathered, new: Gathered) -> NDArray[np.int64]:
+    """(n,) for each new contact its number in the old step, -1 if it was not there; no two get the same."""
+    previous = np.empty(new.n, np.int64)
+    taken = np.zeros(old.n, np.int64)
+    match_contacts(memory.model, old.counts, old.floats, old.ints, new.counts, new.floats, new.ints, taken, previous)
+    return previous
+
+
+@kernel
+def match_contacts(model, counts, numbers, places, new_counts, new_numbers, new_places, taken, previous):
+    m = model[0]
+    n, count = counts[CONTACTS], new_counts[CONTACTS]
+    f, g = float_ends(counts), int_ends(counts)
+    spot, pair = numbers[f[5] : f[6]].reshape((n, 3)), places[g[6] : g[7]].reshape((n, 2))
+    f, g = float_ends(new_counts), int_ends(new_counts)
+    new_spot = new_numbers[f[5] : f[6]].reshape((count, 3))
+    new_pair = new_places[g[6] : g[7]].reshape((count, 2))
+    radius = floats(m.geom_rbound)
+    begin = 0
+    for i in range(count):
+        previous[i] = -1
+        one, two = new_pair[i, 0], new_pair[i, 1]
+        near = 1.0
+        if one >= 0:
+            near = radius[two] if radius[two] > 0.0 else radius[one]
+            if radius[one] > 0.0:
+                near = min(near, radius[one])
+            near *= NEAR
+        closest = near * near
+        run = -1  # where the contacts of the pair begin
+        for k in range(n):
+            o = begin + k if begin + k < n else begin + k - n
+            if pair[o, 0] != one or pair[o, 1] != two:
+                if previous[i] >= 0:
+                    break
+                continue
+            run = o if run < 0 else run
+            square = 0.0
+            for a in range(3):
+                square += (spot[o, a] - new_spot[i, a]) ** 2
+            if taken[o] == 0 and square < closest:
+                closest, previous[i] = square, o
+        if previous[i] >= 0:
+            taken[previous[i]] = 1
+        if run >= 0:
+            begin = run

@@ -1,0 +1,101 @@
+"""Jacobian rows as MuJoCo lays them out, cut to the kinematic trees that they touch.
+
+MuJoCo writes one row for each equality, friction loss and limit, in this order, then n, t1, t2 of each contact; dense
+over all velocities, or compressed. A row of ours holds the velocities of one or two whole trees: `segments` (start,
+length, start, length) says which, a length of 0 that there is no second one.
+"""
+
+from __future__ import annotations
+
+from stiction.bodies.pointers import floats, ints
+from stiction.compiled import kernel
+
+SPARSE, AUTO = 1, 2  # mjJAC_SPARSE, mjJAC_AUTO
+SPARSE_FROM = 60  # velocities from which AUTO means SPARSE
+TOO_MANY = -2  # a row that touches more than two trees
+
+
+@kernel
+def is_sparse(model):
+    m = model[0]
+    return m.jacobian == SPARSE or (m.jacobian == AUTO and m.nv >= SPARSE_FROM)
+
+
+@kernel
+def trees_of_row(model, data, row):
+    """The trees that a row touches: (-1, -1) none, (t, -1) one, (t, s) two with t < s, (TOO_MANY, -1) more."""
+    m, d = model[0], data[0]
+    tree, J = ints(m.dof_treeid), floats(d.efc_J)
+    sparse = is_sparse(model)
+    if sparse:
+        place, count, columns = ints(d.efc_J_rowadr)[row], ints(d.efc_J_rownnz)[row], ints(d.efc_J_colind)
+    else:
+        place, count, columns = row * m.nv, m.nv, ints(d.efc_J_colind)
+    first, second = -1, -1
+    for e in range(count):
+        if J[place + e] == 0.0:
+            continue
+        t = tree[columns[place + e]] if sparse else tree[e]
+        if t in (first, second):
+            continue
+        if first < 0:
+            first = t
+        elif second < 0:
+            second = t
+        else:
+            return TOO_MANY, -1
+    if second >= 0 and second < first:
+        first, second = second, first
+    return first, second
+
+
+@kernel
+def trees_of_contact(model, geom1, geom2):
+    """The trees of two geoms; what stands still belongs to none."""
+    m = model[0]
+    bodies, trees = ints(m.geom_bodyid), ints(m.body_treeid)
+    first, second = trees[bodies[geom1]], trees[bodies[geom2]]
+    if first < 0 or first == second:
+        return second, -1
+    if second < 0:
+        return first, -1
+    return min(first, second), max(first, second)
+
+
+@kernel
+def segment_of(model, tree):
+    """Start and length of a tree's velocities; nothing for no tree."""
+    m = model[0]
+    if tree < 0:
+        return 0, 0
+    return ints(m.tree_dofadr)[tree], ints(m.tree_dofnum)[tree]
+
+
+@kernel
+def copy_row(model, data, row, factor, segment, out):
+    """A row of MuJoCo times a factor, at the velocities of the segments; those that MuJoCo does not know get zero."""
+    m, d = model[0], data[0]
+    J = floats(d.efc_J)
+    start, length, other, more = segment[0], segment[1], segment[2], segment[3]
+    if is_sparse(model):
+        place, count, columns = ints(d.efc_J_rowadr)[row], ints(d.efc_J_rownnz)[row], ints(d.efc_J_colind)
+        if count == length + more:  # all velocities of both trees, in their order
+            for e in range(count):
+                out[e] = factor * J[place + e]
+        else:
+            for e in range(length + more):
+                out[e] = 0.0
+            for e in range(place, place + count):
+                column = columns[e]
+                if start <= column < start + length:
+                    out[column - start] = factor * J[e]
+                elif other <= column < other + more:
+                    out[length + column - other] = factor * J[e]
+    else:
+        place = row * m.nv
+        for e in range(length):
+            out[e] = factor * J[place + start + e] if start < m.nv else 0.0
+        for e in range(more):
+            out[length + e] = factor * J[place + other + e]
+    for e in range(length + more, len(out)):
+        out[e] = 0.0

@@ -1,0 +1,94 @@
+"""The answer of a step, written where MuJoCo would have written its own.
+
+    qacc = (v⁺ - v) / dt        efc_force = p / dt        qfrc_constraint = Jᵀ efc_force
+
+Then `mj_contactForce`, touch and force sensors and the arrows of a viewer show our forces, and MuJoCo's Euler step
+(with its own implicit damping switched off) ends at v⁺.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stiction.bodies.memory import DIM, SIZE
+from stiction.bodies.pointers import floats, ints
+from stiction.compiled import kernel
+from stiction.contacts.gather import (
+    CONTACT,
+    CONTACTS,
+    DRY,
+    JOINT_WIDTH,
+    JOINTS,
+    WIDTH,
+    disc_of,
+    float_ends,
+    int_ends,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stiction.bodies.memory import Memory
+    from stiction.contacts.gather import Gathered
+
+
+def write_back(
+    memory: Memory,
+    step: Gathered,
+    velocity: NDArray[np.float64],
+    impulse: NDArray[np.float64],
+    joint_impulse: NDArray[np.float64],
+) -> None:
+    """velocity (m,), impulse (n, 3) in N s and joint_impulse (j,) of the problem that `step` posed."""
+    write(
+        memory.model, memory.data, memory.where, step.counts, step.floats, step.ints, velocity, impulse, joint_impulse
+    )
+
+
+@kernel
+def write(model, data, where, counts, numbers, places, velocity, impulse, joint_impulse):
+    m, d = model[0], data[0]
+    n, j = counts[CONTACTS], counts[JOINTS]
+    f, g = float_ends(counts), int_ends(counts)
+    rows, segments = numbers[f[2] : f[3]].reshape((n, 3, counts[WIDTH])), places[g[1] : g[2]].reshape((n, 4))
+    joints, joint_segments = (
+        numbers[f[6] : f[7]].reshape((j, counts[JOINT_WIDTH])), places[g[2] : g[3]].reshape((j, 4)),
+    )  # fmt: skip
+    kind, address, source = places[g[3] : g[4]], places[g[4] : g[5]], places[g[5] : g[6]]
+    dt = m.timestep
+    before, acceleration, total, force = floats(d.qvel), floats(d.qacc), floats(d.qfrc_constraint), floats(d.efc_force)
+    for k in range(m.nv):
+        acceleration[k] = (velocity[k] - before[k]) / dt
+        total[k] = 0.0
+    for row in range(d.nefc):
+        force[row] = 0.0
+    for i in range(n):
+        row = address[i]
+        if kind[i] == CONTACT:
+            contact = d.contact + source[i] * where[SIZE]
+            _, one, two = disc_of(contact, where)
+            force[row] = impulse[i, 0] / dt
+            if ints(contact + where[DIM])[0] > 1:
+                force[row + 1] = one * impulse[i, 1] / dt
+                force[row + 2] = two * impulse[i, 2] / dt
+        elif kind[i] == DRY:
+            force[row] = impulse[i, 1] / dt
+        else:
+            force[row] = impulse[i, 0] / dt
+        for c in range(3):
+            add_force(rows[i, c], segments[i], impulse[i, c] / dt, m.nv, total)
+    for i in range(j):
+        force[i] = joint_impulse[i] / dt
+        add_force(joints[i], joint_segments[i], force[i], m.nv, total)
+
+
+@kernel
+def add_force(row, segment, factor, nv, total):
+    """total += factor · row, at the velocities that MuJoCo knows."""
+    if factor != 0.0:
+        if segment[0] < nv:
+            for e in range(segment[1]):
+                total[segment[0] + e] += factor * row[e]
+        for e in range(segment[3]):
+            total[segment[2] + e] += factor * row[segment[1] + e]
