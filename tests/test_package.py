@@ -19,29 +19,22 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "stiction"
 
 PUBLIC = {
+    "bodies": {
+        "Scene",
+    },
     "problems": {
-        "LCP",
-        "BoxFriction",
-        "BoxLCP",
         "ContactProblem",
-        "Coulomb",
-        "Frictionless",
-        "NoSlip",
-        "Viscous",
         "load",
     },
     "solutions": {
-        "Certificate",
-        "ContactCertificate",
-        "ContactSolution",
-        "Mode",
         "Ray",
         "Solution",
         "Status",
-        "certify",
+        "Uniqueness",
     },
     "solvers": {
         "Auto",
+        "Baraff",
         "BlockPivot",
         "CellLemke",
         "ConeNewton",
@@ -53,9 +46,14 @@ PUBLIC = {
         "Murty",
         "PrincipalPivot",
         "SmoothingNewton",
+        "StructuredLemke",
         "solve",
     },
-    "errors": {"InvalidProblem", "MissingDependency", "SolveFailed", "StictionError", "UnsupportedProblem"},
+    "stepping": {
+        "Simulation",
+        "TimeStepping",
+        "step",
+    },
 }
 
 

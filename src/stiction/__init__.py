@@ -7,17 +7,15 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stiction.errors import InvalidProblem, MissingDependency, SolveFailed, StictionError, UnsupportedProblem
+    from stiction.bodies.scene import Scene
     from stiction.problems.contact import ContactProblem
     from stiction.problems.files import load
-    from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, Viscous
-    from stiction.problems.lcp import LCP, BoxLCP
-    from stiction.solutions.certificate import Certificate, certify
-    from stiction.solutions.contact import ContactCertificate, ContactSolution, Mode
     from stiction.solutions.ray import Ray
     from stiction.solutions.solution import Solution
     from stiction.solutions.status import Status
+    from stiction.solutions.uniqueness import Uniqueness
     from stiction.solvers.auto import Auto
+    from stiction.solvers.baraff import Baraff
     from stiction.solvers.block_pivot import BlockPivot
     from stiction.solvers.cell_lemke import CellLemke
     from stiction.solvers.cone_newton import ConeNewton
@@ -30,60 +28,52 @@ if TYPE_CHECKING:
     from stiction.solvers.principal_pivot import PrincipalPivot
     from stiction.solvers.smoothing_newton import SmoothingNewton
     from stiction.solvers.solve import solve
+    from stiction.solvers.structured_lemke import StructuredLemke
+    from stiction.stepping.simulation import Simulation
+    from stiction.stepping.step import step
+    from stiction.stepping.time_stepping import TimeStepping
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "LCP",
     "Auto",
+    "Baraff",
     "BlockPivot",
-    "BoxFriction",
-    "BoxLCP",
     "CellLemke",
-    "Certificate",
     "ConeNewton",
-    "ContactCertificate",
     "ContactProblem",
-    "ContactSolution",
     "CottleDantzig",
-    "Coulomb",
     "Enumerate",
-    "Frictionless",
     "GaussSeidel",
-    "InvalidProblem",
     "Keller",
     "Lemke",
-    "MissingDependency",
-    "Mode",
     "Murty",
-    "NoSlip",
     "PrincipalPivot",
     "Ray",
+    "Scene",
+    "Simulation",
     "SmoothingNewton",
     "Solution",
-    "SolveFailed",
     "Status",
-    "StictionError",
-    "UnsupportedProblem",
-    "Viscous",
+    "StructuredLemke",
+    "TimeStepping",
+    "Uniqueness",
     "__version__",
-    "certify",
     "load",
     "solve",
+    "step",
 ]
 
 _HOMES = {
-    "errors": ("InvalidProblem", "MissingDependency", "SolveFailed", "StictionError", "UnsupportedProblem"),
+    "bodies.scene": ("Scene",),
     "problems.contact": ("ContactProblem",),
     "problems.files": ("load",),
-    "problems.laws": ("BoxFriction", "Coulomb", "Frictionless", "NoSlip", "Viscous"),
-    "problems.lcp": ("LCP", "BoxLCP"),
-    "solutions.certificate": ("Certificate", "certify"),
-    "solutions.contact": ("ContactCertificate", "ContactSolution", "Mode"),
     "solutions.ray": ("Ray",),
     "solutions.solution": ("Solution",),
     "solutions.status": ("Status",),
+    "solutions.uniqueness": ("Uniqueness",),
     "solvers.auto": ("Auto",),
+    "solvers.baraff": ("Baraff",),
     "solvers.block_pivot": ("BlockPivot",),
     "solvers.cell_lemke": ("CellLemke",),
     "solvers.cone_newton": ("ConeNewton",),
@@ -96,6 +86,10 @@ _HOMES = {
     "solvers.principal_pivot": ("PrincipalPivot",),
     "solvers.smoothing_newton": ("SmoothingNewton",),
     "solvers.solve": ("solve",),
+    "solvers.structured_lemke": ("StructuredLemke",),
+    "stepping.simulation": ("Simulation",),
+    "stepping.step": ("step",),
+    "stepping.time_stepping": ("TimeStepping",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -10,9 +10,10 @@ from stiction.compiled import workspace
 from stiction.problems.contact import ContactProblem
 from stiction.problems.contact_families import CONTACT_FAMILIES, mass_ratio, peg, stack, with_friction
 from stiction.problems.laws import Coulomb
+from stiction.problems.pyramid import pyramid_directions
 from stiction.solutions.status import Status
 from stiction.solvers import cell_lemke
-from stiction.solvers.cell_lemke import CellLemke, directions_of, fixed, sizes
+from stiction.solvers.cell_lemke import CellLemke, fixed, sizes
 from stiction.solvers.cells import CORNER, EDGE, FREE, LINE, ROW, SEPARATED, SIZE, SMOOTH, VERTEX
 
 # Sizes from 1e-1.5 to 1e1.5 m, masses as their cubes: doubles end here, so not every seed is solved.
@@ -182,22 +183,22 @@ def test_inputs_are_untouched_and_nothing_is_allocated():
 
 
 def test_plane_keeps_the_two_furthest_directions():
-    np.testing.assert_array_equal(directions_of(8, 0.0, 2), [[1.0, 0.0], [-1.0, 0.0]])
-    np.testing.assert_allclose(directions_of(3, 0.0, 2)[:, 0], [1.0, -0.5])
-    assert directions_of(5, 0.1, 3).shape == (5, 2)
+    np.testing.assert_array_equal(pyramid_directions(8, 0.0, 2), [[1.0, 0.0], [-1.0, 0.0]])
+    np.testing.assert_allclose(pyramid_directions(3, 0.0, 2)[:, 0], [1.0, -0.5])
+    assert pyramid_directions(5, 0.1, 3).shape == (5, 2)
 
 
 def path_of(problem, pivots):
     """The cells and the basis after some pivots."""
     white, law = problem.whitened, problem.law
     n, _, width = white.rows.shape
-    directions = directions_of(law.facets, law.rotation, problem.dim)
+    directions = pyramid_directions(law.facets, law.rotation, problem.dim)
     work = workspace(*sizes(n, white.free.size, width, len(directions)))
     inputs = white.rows, fixed(white.segments), white.free, white.bias, fixed(white.friction)
     contacts, cells, basis, watch, _ = cell_lemke.carve.py_func(*inputs, directions, *work)
     cell_lemke.group(contacts, watch)
     cell_lemke.weigh(contacts, watch, white.scale)
-    cell_lemke.draw_cover(contacts, cell_lemke.start_random(1), 10.0)
+    cell_lemke.draw_cover(contacts, np.uint64(cell_lemke.start_random(1)), 10.0)
     cell_lemke.follow(contacts, cells, basis, watch, 1e-10, 1e-10, False, pivots)
     return contacts, cells, basis
 

@@ -184,6 +184,16 @@ def _law(path: Path, text: str) -> Law:
     return law
 
 
+def write_arrays(path: Path, fields: dict[str, Any]) -> None:
+    """An `.npz` file that is there as a whole or not at all."""
+    try:
+        _write_whole(path, partial(_write_npz, fields))
+    except OSError as error:
+        raise InvalidProblem(
+            f"save: cannot write {path} ({error.strerror or error}); choose an existing folder that you may write to"
+        ) from error
+
+
 def _write_npz(fields: dict[str, Any], path: Path) -> None:
     with path.open("xb") as file:
         np.savez(file, **fields)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 DEPENDENT = 1e-9  # part of a bilateral row that others leave of it, below which it is redundant
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
 INDEFINITE = 1e-3  # the size, in the same units, up to which negative ones are the errors of a printed file
+ROUNDED = 1e-6  # part of its terms' size below which a free velocity may be what rounding left of it
 NO_ROWS, NONE = np.zeros((0, 0)), np.zeros(0, np.int64)
 
 
@@ -364,6 +365,17 @@ def row_dot(row, segment, x):
 
 
 @kernel
+def row_size(row, segment, x):
+    """The sum of the sizes of the terms of `row_dot`."""
+    total = 0.0
+    for j in range(segment[1]):
+        total += abs(row[j] * x[segment[0] + j])
+    for j in range(segment[3]):
+        total += abs(row[segment[1] + j] * x[segment[2] + j])
+    return total
+
+
+@kernel
 def add_row(row, segment, factor, x):
     """x += factor times a contact's row."""
     length = segment[1]
@@ -386,7 +398,8 @@ def unit_contacts(rows, segments, free, bias, scale):
             for j in range(width):
                 rows[i, c, j] *= scale[i]
             bias[i, c] *= scale[i]
-            tau = max(tau, abs(row_dot(rows[i, c], segments[i], free) + bias[i, c]))
+            whole = row_size(rows[i, c], segments[i], free) + abs(bias[i, c])
+            tau = max(tau, abs(row_dot(rows[i, c], segments[i], free) + bias[i, c]), ROUNDED * whole)
     if not tau > 0.0:
         tau = 1.0
     for j in range(len(free)):

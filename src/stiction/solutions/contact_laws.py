@@ -8,7 +8,7 @@ import numpy as np
 
 from stiction.compiled import kernel
 from stiction.linear import dot, subtract_multiple
-from stiction.problems.normal_form import add_row, row_dot
+from stiction.problems.normal_form import ROUNDED, add_row, row_dot, row_size
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE = range(3)
@@ -24,15 +24,16 @@ def judge_problem(
     """The numbers of a ContactCertificate, in its order; u and mode are filled."""
     imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_impulse, unbalanced)
     felt_velocity(factor, trees, unbalanced)
-    joint = 0.0
+    joint, size = 0.0, 0.0
     for k in range(len(joints)):
         off = abs(dot(joints[k], v, len(v)) + joint_rate[k])
         joint = off if not off <= joint else joint  # NaN stays
-    size = 0.0
+        size = max(size, abs(dot(joints[k], v_free, len(v)) + joint_rate[k]))
     for i in range(len(rows)):
         for c in range(3):
             offset = gap_rate[i] if c == 0 else 0.0
-            size = max(size, abs(row_dot(rows[i, c], segments[i], v_free) + offset))
+            free = row_dot(rows[i, c], segments[i], v_free) + offset
+            size = max(size, abs(free), ROUNDED * (row_size(rows[i, c], segments[i], v_free) + abs(offset)))
             u[i, c] = row_dot(rows[i, c], segments[i], v) + offset
     found = start(joint, size)
     for i in range(len(rows)):

@@ -18,6 +18,7 @@ import numpy as np
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import densified
 from stiction.problems.laws import kind, numbers
+from stiction.problems.pyramid import pyramid_directions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,28 +129,15 @@ def cones(problem: ContactProblem, solution: ContactSolution) -> list[Array | fl
 def edges(problem: ContactProblem, mu: float, slide: Array, small: float) -> Array:
     """The edges of a pyramid, or of a cone in the plane, that oppose the sliding best: all of them at rest."""
     _, facets, rotation, _, side = numbers(problem.law)
-    if problem.dim == 2:
-        # The bound in the one direction there is: a corner of a turned pyramid does not reach it.
-        corners = np.array([[side, 0.0], [-side, 0.0]])
-        if facets:
-            angle = rotation + 2.0 * np.pi * np.arange(facets) / facets
-            reach = [polygon_reach(angle, 0.0), polygon_reach(angle, np.pi)]
-            corners = np.array([[reach[0], 0.0], [-reach[1], 0.0]])
-    elif facets:
-        angle = rotation + 2.0 * np.pi * np.arange(facets) / facets
-        corners = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    if facets:
+        corners = pyramid_directions(facets, rotation, problem.dim)
+    elif problem.dim == 2:
+        corners = side * np.array([[1.0, 0.0], [-1.0, 0.0]])
     else:
         corners = side * np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
     work = corners @ slide
     best = work <= work.min() + small
     return np.column_stack([np.ones(int(best.sum())), mu * corners[best]])
-
-
-def polygon_reach(angle: Array, direction: float) -> float:
-    """How far the polygon with unit vertices at these angles reaches from its middle in a direction."""
-    step = 2.0 * np.pi / len(angle)
-    off = (direction - angle[0]) % step - 0.5 * step
-    return float(np.cos(0.5 * step) / np.cos(off))
 
 
 def least_norm(problem: ContactProblem, solution: ContactSolution) -> Array:

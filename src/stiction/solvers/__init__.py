@@ -1,6 +1,7 @@
 """Ways to find an answer: one algorithm a file, `solve`, `Auto`."""
 
 from stiction.solvers.auto import Auto
+from stiction.solvers.baraff import Baraff
 from stiction.solvers.block_pivot import BlockPivot
 from stiction.solvers.cell_lemke import CellLemke
 from stiction.solvers.cone_newton import ConeNewton
@@ -14,6 +15,7 @@ from stiction.solvers.murty import Murty
 from stiction.solvers.principal_pivot import PrincipalPivot
 from stiction.solvers.smoothing_newton import SmoothingNewton
 from stiction.solvers.solve import solve
+from stiction.solvers.structured_lemke import StructuredLemke
 
 COMPLEMENTARITY = (
     Lemke,
@@ -26,12 +28,13 @@ COMPLEMENTARITY = (
     GaussSeidel,
     Enumerate,
 )
-ALL = (*COMPLEMENTARITY, CellLemke, ConeNewton)
+ALL = (*COMPLEMENTARITY, StructuredLemke, CellLemke, Baraff, ConeNewton)
 
 __all__ = [
     "ALL",
     "COMPLEMENTARITY",
     "Auto",
+    "Baraff",
     "BlockPivot",
     "CellLemke",
     "ConeNewton",
@@ -47,5 +50,6 @@ __all__ = [
     "Proposal",
     "SmoothingNewton",
     "Solver",
+    "StructuredLemke",
     "solve",
 ]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import kind
+from stiction.solvers.baraff import Baraff
 from stiction.solvers.cell_lemke import CellLemke
 from stiction.solvers.cone_newton import ConeNewton
 from stiction.solvers.contract import Contract
@@ -22,18 +23,20 @@ from stiction.solvers.keller import Keller
 from stiction.solvers.lemke import Lemke
 from stiction.solvers.principal_pivot import PrincipalPivot
 from stiction.solvers.smoothing_newton import SmoothingNewton
+from stiction.solvers.structured_lemke import StructuredLemke
 
 if TYPE_CHECKING:
     from stiction.problems.lcp import BoxLCP
     from stiction.solvers.contract import Solver
 
 BY_LAW: dict[str, tuple[Solver, ...]] = {
-    "frictionless": (PrincipalPivot(),),
+    "frictionless": (PrincipalPivot(), Baraff()),
     "viscous": (PrincipalPivot(),),
     "no-slip": (PrincipalPivot(),),
-    "pyramid": (CellLemke(),),
-    "cone": (ConeNewton(),),
+    "pyramid": (CellLemke(), StructuredLemke()),
+    "cone": (ConeNewton(), Baraff()),
 }
+SLIDING = (Baraff(),)
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Auto:
     def order(self, problem: BoxLCP | ContactProblem) -> tuple[Solver, ...]:
         """Whom to ask, the first choice first."""
         if isinstance(problem, ContactProblem):
-            return BY_LAW[kind(problem.law)]
+            return SLIDING if problem.slip is not None and problem.slides else BY_LAW[kind(problem.law)]
         principal = problem.smallest_diagonal >= 0.0
         order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]
         order += [CottleDantzig(), SmoothingNewton()] if principal else []

@@ -18,7 +18,6 @@ doubled precision.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy as np
 from stiction.compiled import kernel, sums, workspace
 from stiction.linear import invert, times
 from stiction.problems.laws import Coulomb
+from stiction.problems.pyramid import pyramid_directions
 from stiction.solutions.status import Status
 from stiction.solvers.cells import (
     CORNER,
@@ -113,7 +113,7 @@ class CellLemke:
         assert isinstance(law, Coulomb)
         assert law.facets is not None
         white = problem.whitened
-        directions = directions_of(law.facets, law.rotation, problem.dim)
+        directions = pyramid_directions(law.facets, law.rotation, problem.dim)
         n, _, width = white.rows.shape
         m = white.free.size
         limit = 20 * (n + m) + 50 if self.max_pivots is None else self.max_pivots
@@ -133,17 +133,6 @@ def fixed(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-@lru_cache(maxsize=64)
-def directions_of(facets: int, rotation: float, dim: int) -> NDArray[np.float64]:
-    """(d, 2) edges of the pyramid; in the plane, with its one tangent, only the two that reach furthest along it."""
-    angle = 2.0 * np.pi * np.arange(facets) / facets + rotation
-    directions = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    directions[np.abs(directions) < 1e-15] = 0.0
-    if dim == 2:
-        directions = directions[[np.argmax(directions[:, 0]), np.argmin(directions[:, 0])]]
-    return fixed(directions)
 
 
 def sizes(n: int, m: int, width: int, facets: int) -> tuple[int, int]:

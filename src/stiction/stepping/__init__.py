@@ -1,0 +1,7 @@
+"""How time passes: steps, and simulations made of them."""
+
+from stiction.stepping.simulation import Simulation
+from stiction.stepping.step import step
+from stiction.stepping.time_stepping import TimeStepping
+
+__all__ = ["Simulation", "TimeStepping", "step"]

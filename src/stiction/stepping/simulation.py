@@ -1,0 +1,176 @@
+"""A scene in time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.bodies.scene import START, Scene
+from stiction.bodies.state import model_bytes, model_of, names, reset, set_state, state
+from stiction.errors import InvalidProblem, InvalidScene
+from stiction.problems.files import write_arrays
+from stiction.problems.laws import Coulomb, Law
+from stiction.solvers.auto import Auto
+from stiction.stepping.contacts import Contacts
+from stiction.stepping.engine import Engine
+from stiction.stepping.time_stepping import TimeStepping
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from stiction.solvers.contract import Solver
+    from stiction.stepping.report import Report
+
+FORMAT, VERSION = "stiction-simulation", 1
+
+
+class Simulation:
+    """Steps a scene: `step()` once, or `run(seconds)` as a generator of reports. The same inputs give the same bits."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        law: Law = Coulomb(),  # noqa: B008 (frozen)
+        solver: Solver | None = None,
+        stepper: Any = None,
+    ) -> None:
+        if not isinstance(scene, Scene):
+            raise InvalidScene(f"Simulation: not a Scene, but {type(scene).__name__}; use Scene.load or Scene.of")
+        if not isinstance(law, Law):
+            raise InvalidScene(f"Simulation: law must be a law such as Coulomb(), got {law!r}")
+        self.scene, self.law = scene, law
+        self.solver: Any = Auto() if solver is None else solver
+        self.stepper: Any = TimeStepping() if stepper is None else stepper
+        self.engine = Engine(scene, scene.data())
+        self.report: Report | None = None
+
+    @property
+    def model(self) -> Any:
+        """The MjModel underneath."""
+        return self.engine.model
+
+    @property
+    def data(self) -> Any:
+        """The MjData underneath."""
+        return self.engine.data
+
+    @property
+    def time(self) -> float:
+        return float(self.engine.data.time)
+
+    def step(self) -> Report:
+        """One step. If its contact problem is not solved, SolveFailed is raised and nothing has moved."""
+        self.report = self.stepper.step(self.engine, self.law, self.solver)
+        assert self.report is not None
+        return self.report
+
+    def run(self, seconds: float) -> Iterator[Report]:
+        """Steps until `seconds` more have passed, one report each."""
+        if not (isinstance(seconds, (int, float)) and 0.0 <= seconds < math.inf):
+            raise InvalidScene(f"run: seconds must be a positive number, got {seconds!r}")
+        for _ in range(round(seconds / self.model.opt.timestep)):
+            yield self.step()
+
+    def reset(self) -> None:
+        """Back to the beginning; nothing is remembered of what was before."""
+        reset(self.model, self.data, START)
+        self.engine = Engine(self.scene, self.data)
+        self.report = None
+
+    @property
+    def contacts(self) -> Contacts:
+        """The contacts of the last step."""
+        if self.report is None or self.engine.gathered is None:
+            raise InvalidScene("contacts: no step has been made yet; call step() first")
+        return Contacts(self.model, self.data, self.engine.gathered, self.report.solution)
+
+    def net_force(self, body: str, other: str | None = None) -> NDArray[np.float64]:
+        """The force in N, in the world's axes, that contacts exerted on a body in the last step."""
+        known = names(self.model)[1]
+        for name in (body, other):
+            if name is not None and name not in known:
+                raise InvalidScene(f"net_force: there is no body {name!r}; there are {', '.join(known)}")
+        return self.contacts.net_force(body, other)
+
+    def dump(self, path: str | os.PathLike[str]) -> None:
+        """Write the contact problem of the last step, solved or not, for `stiction.load`."""
+        if self.engine.problem is None:
+            raise InvalidScene("dump: no step has been tried yet; call step() first")
+        self.engine.problem.save(path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Everything that the next step depends on: model, state, warm start, law, solver, stepper.
+
+        A scene's `control` is a function, which no file can hold: give it to `restore` again.
+        """
+        gathered = self.engine.gathered
+        fields = {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": model_bytes(self.model),
+            "state": state(self.model, self.data),
+            "acceleration": np.array(self.data.qacc),
+            "impulse": self.engine.impulse,
+            "choices": json.dumps([described(each) for each in (self.law, self.solver, self.stepper)]),
+            "scene": json.dumps({"margin": self.scene.margin, "ignore": list(self.scene.ignore)}),
+        }
+        if gathered is not None:
+            fields |= {"counts": gathered.counts, "floats": gathered.floats, "ints": gathered.ints}
+        write_arrays(Path(path), fields)
+
+    @classmethod
+    def restore(cls, path: str | os.PathLike[str], *, control: Any = None) -> Simulation:
+        """A simulation that goes on bit by bit as the saved one would have."""
+        from stiction.contacts.gather import Gathered
+
+        file = Path(path)
+        if not file.is_file():
+            raise InvalidScene(f"restore: there is no file {file}")
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                saved = {name: archive[name] for name in archive.files}
+            if str(saved["format"]) != FORMAT or int(saved["version"]) != VERSION:
+                raise KeyError("format")
+            law, solver, stepper = (made(each) for each in json.loads(str(saved["choices"])))
+            options = json.loads(str(saved["scene"]))
+        except (OSError, ValueError, KeyError, TypeError, EOFError, InvalidProblem) as error:
+            raise InvalidScene(f"restore: {file} holds no simulation, or is damaged ({error}); save it anew") from None
+        scene = Scene(
+            model_of(saved["model"]), control=control, margin=options["margin"], ignore=tuple(options["ignore"])
+        )
+        simulation = cls(scene, law, solver, stepper)
+        set_state(scene.model, simulation.data, saved["state"])
+        simulation.data.qacc[:] = saved["acceleration"]
+        simulation.engine = Engine(scene, simulation.data)
+        if "counts" in saved:
+            gathered = Gathered(saved["counts"], saved["floats"], saved["ints"])
+            simulation.engine.keep(gathered, saved["impulse"])
+        return simulation
+
+
+def described(choice: Any) -> dict[str, Any]:
+    """A frozen object of options by its name and its options."""
+    options = {
+        field.name: described(value) if dataclasses.is_dataclass(value := getattr(choice, field.name)) else value
+        for field in dataclasses.fields(choice)
+        if field.init
+    }
+    return {"name": type(choice).__name__, **options}
+
+
+def made(description: dict[str, Any]) -> Any:
+    """The object that `described` told of; only the package's own names are known."""
+    import stiction
+
+    options = {k: made(v) if isinstance(v, dict) else v for k, v in description.items() if k != "name"}
+    if description["name"] not in stiction.__all__:
+        raise KeyError(description["name"])
+    return getattr(stiction, description["name"])(**options)
