@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stiction.bodies.scene import Scene
+    from stiction.errors import (
+        InvalidProblem,
+        InvalidScene,
+        MissingDependency,
+        SolveFailed,
+        StictionError,
+        UnsupportedProblem,
+    )
     from stiction.problems.contact import ContactProblem
     from stiction.problems.files import load
+    from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, Viscous
+    from stiction.problems.lcp import LCP, BoxLCP
+    from stiction.solutions.certificate import Certificate, certify
+    from stiction.solutions.contact import ContactCertificate, ContactSolution, Mode
     from stiction.solutions.ray import Ray
     from stiction.solutions.solution import Solution
     from stiction.solutions.status import Status
@@ -28,6 +40,7 @@ if TYPE_CHECKING:
     from stiction.solvers.principal_pivot import PrincipalPivot
     from stiction.solvers.smoothing_newton import SmoothingNewton
     from stiction.solvers.solve import solve
+    from stiction.solvers.splitting import Splitting
     from stiction.solvers.structured_lemke import StructuredLemke
     from stiction.stepping.simulation import Simulation
     from stiction.stepping.step import step
@@ -36,29 +49,48 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LCP",
     "Auto",
     "Baraff",
     "BlockPivot",
+    "BoxFriction",
+    "BoxLCP",
     "CellLemke",
+    "Certificate",
     "ConeNewton",
+    "ContactCertificate",
     "ContactProblem",
+    "ContactSolution",
     "CottleDantzig",
+    "Coulomb",
     "Enumerate",
+    "Frictionless",
     "GaussSeidel",
+    "InvalidProblem",
+    "InvalidScene",
     "Keller",
     "Lemke",
+    "MissingDependency",
+    "Mode",
     "Murty",
+    "NoSlip",
     "PrincipalPivot",
     "Ray",
     "Scene",
     "Simulation",
     "SmoothingNewton",
     "Solution",
+    "SolveFailed",
+    "Splitting",
     "Status",
+    "StictionError",
     "StructuredLemke",
     "TimeStepping",
     "Uniqueness",
+    "UnsupportedProblem",
+    "Viscous",
     "__version__",
+    "certify",
     "load",
     "solve",
     "step",
@@ -66,8 +98,20 @@ __all__ = [
 
 _HOMES = {
     "bodies.scene": ("Scene",),
+    "errors": (
+        "InvalidProblem",
+        "InvalidScene",
+        "MissingDependency",
+        "SolveFailed",
+        "StictionError",
+        "UnsupportedProblem",
+    ),
     "problems.contact": ("ContactProblem",),
     "problems.files": ("load",),
+    "problems.laws": ("BoxFriction", "Coulomb", "Frictionless", "NoSlip", "Viscous"),
+    "problems.lcp": ("LCP", "BoxLCP"),
+    "solutions.certificate": ("Certificate", "certify"),
+    "solutions.contact": ("ContactCertificate", "ContactSolution", "Mode"),
     "solutions.ray": ("Ray",),
     "solutions.solution": ("Solution",),
     "solutions.status": ("Status",),
@@ -86,6 +130,7 @@ _HOMES = {
     "solvers.principal_pivot": ("PrincipalPivot",),
     "solvers.smoothing_newton": ("SmoothingNewton",),
     "solvers.solve": ("solve",),
+    "solvers.splitting": ("Splitting",),
     "solvers.structured_lemke": ("StructuredLemke",),
     "stepping.simulation": ("Simulation",),
     "stepping.step": ("step",),

@@ -2,13 +2,16 @@
 
 `classics()` are linear complementarity problems: cycling, exponentially long, infeasible, with several solutions;
 `box_classics()` are mixed and bounded ones (circuits with diodes, relays). Their numbers lie in `data/`, with their
-origin and licence. `murty_exponential` and `fathi` give the two exponential examples in any size.
+origin and licence. `murty_exponential` and `fathi` give the two exponential examples in any size. `lloyd_blocks()` are
+blocks in the plane and in space, pushed over each other, with friction between constant limits: one pass of
+[Lacoursiere2003, eq. 8].
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -55,6 +58,25 @@ class Classic:
     basic_solutions: tuple[NDArray[np.float64], ...] | None
 
 
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One of Lloyd's blocks: rows at which forces z act, M v = force + rowsᵀ z after 1 s from rest, w = rows v.
+
+    problem: the box LCP of z, normal forces (n of them) first, then friction between its limits
+    velocity: (m,) the velocity that he expects; unique, as z is not
+    normal, friction: the forces that he expects, where he tells them
+    """
+
+    name: str
+    problem: BoxLCP
+    mass: NDArray[np.float64]
+    rows: NDArray[np.float64]
+    force: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    normal: NDArray[np.float64] | None
+    friction: NDArray[np.float64] | None
+
+
 @cache
 def classics() -> Mapping[str, Classic]:
     """The sixteen linear complementarity problems, by name."""
@@ -73,6 +95,21 @@ def classic(name: str) -> Classic:
     if name not in known:
         raise InvalidProblem(f"there is no classic named {name!r}; known are {', '.join(sorted(known))}")
     return known[name]
+
+
+@cache
+def lloyd_blocks() -> Mapping[str, Block]:
+    """Lloyd's twelve blocks with constant friction limits and what he expects of them, by name."""
+    text = re.sub(r"#.*", "", _data("contact", "MLCPtest.txt").decode())
+    given: dict[str, NDArray[np.float64] | None] = {}
+    blocks = {}
+    for name, body in re.findall(r'name\s*=\s*"([^"\n]*)"?\n(.*?)(?=name\s*=|\Z)', text, re.DOTALL):
+        entries = dict(re.findall(r"(\w+)\s*=\s*(null|\[[^=]*\])", body))
+        # Matrices and limits stay until they are given anew; what he expects is meant for one block only.
+        given = {key: value for key, value in given.items() if key in ("M", "NT", "DT", "flim")}
+        given |= {key: None if value == "null" else _numbers(key, value) for key, value in entries.items()}
+        blocks[name] = _lloyd_block(name, given)
+    return MappingProxyType(blocks)
 
 
 def murty_exponential(n: int) -> LCP:
@@ -112,3 +149,36 @@ def _from_npz(name: str, note: str) -> Classic:
 def _read_only(z: NDArray[np.float64]) -> NDArray[np.float64]:
     z.flags.writeable = False
     return z
+
+
+def _lloyd_block(name: str, given: Mapping[str, NDArray[np.float64] | None]) -> Block:
+    mass, normal, tangent = given["M"], given["NT"], given.get("DT")
+    force, velocity = given["bf"], given["vel"]
+    assert mass is not None
+    assert normal is not None
+    assert force is not None
+    assert velocity is not None
+    limit, rows = given.get("flim"), normal.T
+    if tangent is None or limit is None:
+        limit = np.zeros(0)
+    else:
+        rows = np.vstack([rows, tangent.T])
+    n = normal.shape[1]
+    lo, hi = np.concatenate([np.zeros(n), -limit]), np.concatenate([np.full(n, np.inf), limit])
+    H, q = rows @ np.linalg.solve(mass, rows.T), rows @ np.linalg.solve(mass, force)
+    problem = BoxLCP(0.5 * (H + H.T), q, lo, hi)
+    return Block(name, problem, mass, rows, force, velocity, given.get("the"), given.get("phi"))
+
+
+def _numbers(key: str, text: str) -> NDArray[np.float64]:
+    """A vector, or for M, NT and DT a matrix: row sizes, column sizes, and its blocks, each led by its place."""
+    lists = [np.array(part.split(), np.float64) for part in re.findall(r"\[([^][]*)\]", text)]
+    if key not in ("M", "NT", "DT"):
+        return _read_only(lists[0])
+    heights, widths = (sizes.astype(int) for sizes in lists[:2])
+    top, left = np.concatenate([[0], np.cumsum(heights)]), np.concatenate([[0], np.cumsum(widths)])
+    matrix = np.zeros((top[-1], left[-1]))
+    for block in lists[2:]:
+        i, j = block[:2].astype(int)
+        matrix[top[i] : top[i + 1], left[j] : left[j + 1]] = block[2:].reshape(heights[i], widths[j])
+    return _read_only(matrix)

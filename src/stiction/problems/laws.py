@@ -36,7 +36,8 @@ class NoSlip:
     """u_t = 0 wherever a contact stays closed, whatever impulse that takes [Drumwright2013, eq. 45–57].
 
     The paper binds the tangents of every contact, also of those that open, and so glues what should slide off sideways.
-    Here a contact that ends open (u_n > 0) carries no impulse at all.
+    Here a contact either does not slide or carries nothing: one that opens carries nothing if there is such a solution;
+    where none is found it is kept from sliding as in the paper, and trace and certificate say so.
     """
 
 

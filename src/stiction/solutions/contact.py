@@ -51,7 +51,7 @@ class ContactCertificate(NamedTuple):
     residual: the largest violation over `scale`
     contact: where it is attained, -1 if it is not at a contact
     beyond_cone: how far the answer is from Coulomb's law on the circular cone, in units of `scale`: for a pyramid or a
-        box the price of the approximation
+        box the price of the approximation; without slip, how much contacts that open are held by
     """
 
     residual: float

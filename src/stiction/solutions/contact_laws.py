@@ -147,6 +147,8 @@ def judge_contact(
         here = np.nan
     if here > worst or not np.isfinite(here) or (where < 0 and here >= worst):
         worst, where = here, i
+    if law == NO_SLIP:
+        beyond = max(beyond, min(max(u[0], 0.0), W * math.hypot(p1, p2)))
     if law >= CONE and not slides:
         out, late = tangential(CONE, 0, 0.0, False, 1.0, radius, 0.0, W, normal, p1, p2, u1, u2, free1, free2)
         beyond = max(beyond, out, late)

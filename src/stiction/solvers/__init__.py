@@ -15,6 +15,7 @@ from stiction.solvers.murty import Murty
 from stiction.solvers.principal_pivot import PrincipalPivot
 from stiction.solvers.smoothing_newton import SmoothingNewton
 from stiction.solvers.solve import solve
+from stiction.solvers.splitting import Splitting
 from stiction.solvers.structured_lemke import StructuredLemke
 
 COMPLEMENTARITY = (
@@ -28,7 +29,7 @@ COMPLEMENTARITY = (
     GaussSeidel,
     Enumerate,
 )
-ALL = (*COMPLEMENTARITY, StructuredLemke, CellLemke, Baraff, ConeNewton)
+ALL = (*COMPLEMENTARITY, StructuredLemke, CellLemke, Baraff, Splitting, ConeNewton)
 
 __all__ = [
     "ALL",
@@ -50,6 +51,7 @@ __all__ = [
     "Proposal",
     "SmoothingNewton",
     "Solver",
+    "Splitting",
     "StructuredLemke",
     "solve",
 ]

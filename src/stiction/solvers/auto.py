@@ -23,6 +23,7 @@ from stiction.solvers.keller import Keller
 from stiction.solvers.lemke import Lemke
 from stiction.solvers.principal_pivot import PrincipalPivot
 from stiction.solvers.smoothing_newton import SmoothingNewton
+from stiction.solvers.splitting import Splitting
 from stiction.solvers.structured_lemke import StructuredLemke
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ BY_LAW: dict[str, tuple[Solver, ...]] = {
     "no-slip": (PrincipalPivot(),),
     "pyramid": (CellLemke(), StructuredLemke()),
     "cone": (ConeNewton(), Baraff()),
+    "box": (CellLemke(), Splitting()),
 }
 SLIDING = (Baraff(),)
 

@@ -24,7 +24,8 @@ import numpy as np
 
 from stiction.compiled import kernel, sums, workspace
 from stiction.linear import invert, times
-from stiction.problems.laws import Coulomb
+from stiction.problems.box_friction import as_pyramid
+from stiction.problems.laws import BoxFriction, Coulomb
 from stiction.problems.pyramid import pyramid_directions
 from stiction.solutions.status import Status
 from stiction.solvers.cells import (
@@ -104,11 +105,13 @@ class CellLemke:
         matrix="contact",
         guarantee="a solution or a ray, on pyramids with any number of facets",
         cost="about as many pivots as contacts close or slide, each O(n + k²), k <= m unknowns",
-        choose="friction pyramids: the default",
-        laws=("pyramid",),
+        choose="friction pyramids and boxes: the default",
+        laws=("pyramid", "box"),
     )
 
     def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
+        if isinstance(problem.law, BoxFriction):
+            problem = as_pyramid(problem)  # a box is a pyramid with four facets: the same law, impulse by impulse
         law = problem.law
         assert isinstance(law, Coulomb)
         assert law.facets is not None

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class PrincipalPivot:
     """Drumwright's modified principal pivoting, for LCP and for contact without a friction cone.
 
-    max_pivots: pivots after which Keller's rule takes over; 10 n + 50 if not given
+    max_pivots: pivots after which Keller's rule takes over; 10 n + 50 if not given, for contacts 10 min(n, m) + 50
     """
 
     max_pivots: int | None = None
@@ -68,7 +68,7 @@ class PrincipalPivot:
         self, problem: BoxLCP | ContactProblem, start: NDArray[np.float64] | None
     ) -> Proposal | ContactProposal:
         if isinstance(problem, ContactProblem):
-            return contact_pivot.propose(problem, self.max_pivots)
+            return contact_pivot.propose(problem, start, self.max_pivots)
         limit = 10 * problem.n + 50 if self.max_pivots is None else self.max_pivots
         return propose(principal_pivot, problem, start, limit)
 
