@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
@@ -212,8 +210,33 @@ def test_the_kernel_allocates_nothing():
 
 
 def test_too_few_cycles_are_admitted():
-    proposal = dataclasses.replace(ConeNewton(), max_cycles=1, max_steps=1).propose(heap(6, 1), None)
+    proposal = ConeNewton(max_cycles=1, max_steps=1, max_pyramids=0, last_cycles=0).propose(heap(6, 1), None)
     assert proposal.status == Status.MAX_ITERATIONS
+
+
+def test_where_cycles_fail_answers_for_pyramids_are_begun_at():
+    alone = ConeNewton(max_cycles=1, max_pyramids=0, last_cycles=0)
+    hard = [p for p in map(CONTACT_FAMILIES["heap-mixed"], range(20)) if alone.propose(p, None).status != Status.SOLVED]
+    found = [ConeNewton(max_cycles=1, last_cycles=0).propose(problem, None) for problem in hard]
+    assert all("begun at the answer for 16 facets" in proposal.trace[0] for proposal in found)
+    helped = [residual(p, f.impulse) for p, f in zip(hard, found, strict=True) if f.status == Status.SOLVED]
+    assert helped
+    assert max(helped) <= 1e-9
+
+
+def test_last_attempts_are_told():
+    proposal = ConeNewton(max_cycles=1, max_steps=1, max_pyramids=0, last_cycles=2).propose(heap(6, 1), None)
+    assert [line.split(":")[0] for line in proposal.trace] == [
+        "begun afresh, 2 cycles",
+        "begun at the best of these, 2 cycles",
+    ]
+
+
+def test_a_tall_stack_by_blocks_of_bodies():
+    problem = stack(40, 1)
+    impulse = solved(problem).impulse
+    assert problem.m == 240
+    np.testing.assert_allclose(impulse[:4, 0].sum() - 40 * 9.81, impulse[-4:, 0].sum() - 9.81, rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -77,17 +77,29 @@ def contact_velocity(rows, segment, x):
     return u0, u1, u2
 
 
-@sums
+@kernel
 def set_delassus(contacts):
     """D_i = L_i L_iᵀ."""
     for i in range(len(contacts.friction)):
-        width = contacts.segments[i, 1] + contacts.segments[i, 3]
-        for a in range(3):
-            for b in range(a + 1):
-                total = 0.0
-                for j in range(width):
-                    total += contacts.rows[i, a, j] * contacts.rows[i, b, j]
-                contacts.delassus[i, a, b] = contacts.delassus[i, b, a] = total
+        set_one_delassus(contacts, i)
+
+
+@sums
+def set_one_delassus(contacts, i):
+    width = contacts.segments[i, 1] + contacts.segments[i, 3]
+    r0, r1, r2, D = contacts.rows[i, 0], contacts.rows[i, 1], contacts.rows[i, 2], contacts.delassus[i]
+    d00, d01, d02, d11, d12, d22 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(width):
+        a, b, c = r0[j], r1[j], r2[j]
+        d00 += a * a
+        d01 += a * b
+        d02 += a * c
+        d11 += b * b
+        d12 += b * c
+        d22 += c * c
+    D[0, 0], D[1, 1], D[2, 2] = d00, d11, d22
+    D[0, 1], D[0, 2], D[1, 2] = d01, d02, d12
+    D[1, 0], D[2, 0], D[2, 1] = d01, d02, d12
 
 
 @kernel

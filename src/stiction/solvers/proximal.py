@@ -12,10 +12,8 @@ and ends nearer to an answer, from where Newton's method on the problem may go o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-from stiction.compiled import kernel, sums
-from stiction.linear import subtract_multiple
+from stiction.compiled import kernel
+from stiction.solvers.cone_system import OPEN, SLIP, STICK, solve_system
 from stiction.solvers.one_contact import add_impulse, contact_velocity, into_cone, set_velocity
 
 STAGES = 8
@@ -23,19 +21,6 @@ FIRST_EPSILON, SHRINK = 0.1, 0.5
 MAX_STEPS = 12  # of Newton's method in a stage
 TRIALS = 8  # of a step, each half as long as the one before
 DECREASE = 1e-3  # part of the squared residual that a step must take away
-
-OPEN, STICK, SLIP = 0, 1, 2
-
-
-class System(NamedTuple):
-    """The linearised law of each contact, dp = constant - slope du, and the system that they make."""
-
-    constant: Any  # (n, 3)
-    slope: Any  # (n, 6) its entries nn, 1n, 2n, 11, 12 = 21, 22; those at n1 and n2 are zero
-    mode: Any  # (n,) OPEN, STICK or SLIP
-    matrix: Any  # (m, m) I + sum of L_iᵀ slope_i L_i
-    right: Any  # (m,) right-hand side, then solution
-    reach: Any  # (m,) one past the last entry of each row of the matrix that is not zero
 
 
 @kernel
@@ -51,9 +36,8 @@ def proximal(contacts, now, trial, centre, step, system, enough):
         for _ in range(MAX_STEPS):
             if square <= enough * enough:
                 break
-            assemble(contacts, system)
             steps += 1
-            if not eliminate(system):
+            if not solve_system(contacts, system):
                 break
             for j in range(m):
                 step[j] = system.right[j]
@@ -109,78 +93,6 @@ def respond(contacts, point, centre, epsilon, system):
     for j in range(len(x)):
         square += right[j] * right[j]
     return square
-
-
-@kernel
-def assemble(contacts, system):
-    """matrix = I + sum of L_iᵀ slope_i L_i."""
-    matrix, reach = system.matrix, system.reach
-    m = len(reach)
-    for j in range(m):
-        for k in range(m):
-            matrix[j, k] = 0.0
-        matrix[j, j] = 1.0
-        reach[j] = j + 1
-    for i in range(len(system.mode)):
-        if system.mode[i] != OPEN:
-            add_contact(contacts.rows[i], contacts.segments[i], system.slope[i], matrix, reach)
-
-
-@sums
-def add_contact(rows, segment, slope, matrix, reach):
-    """matrix += Lᵀ slope L."""
-    r0, r1, r2 = rows[0], rows[1], rows[2]
-    length = segment[1]
-    width = length + segment[3]
-    end = max(segment[0] + length, segment[2] + segment[3])
-    first, other = segment[0], segment[2] - length
-    for j in range(width):
-        a0 = r0[j] * slope[0] + r1[j] * slope[1] + r2[j] * slope[2]
-        a1 = r1[j] * slope[3] + r2[j] * slope[4]
-        a2 = r1[j] * slope[4] + r2[j] * slope[5]
-        at = first + j if j < length else other + j
-        reach[at] = max(reach[at], end)
-        row = matrix[at]
-        for k in range(length):
-            row[first + k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
-        for k in range(length, width):
-            row[other + k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
-
-
-@kernel
-def eliminate(system):
-    """right = matrix⁻¹ right by Gauss with partial pivoting, within the reach of each row; False if a pivot vanishes.
-
-    A stack's matrix is banded, and stays so.
-    """
-    A, b, reach = system.matrix, system.right, system.reach
-    m = len(b)
-    for p in range(m):
-        best, size = p, abs(A[p, p])
-        for i in range(p + 1, m):
-            if abs(A[i, p]) > size:
-                best, size = i, abs(A[i, p])
-        if not size > 0.0:
-            return False
-        if best != p:
-            end = max(reach[p], reach[best])
-            for j in range(p, end):
-                A[p, j], A[best, j] = A[best, j], A[p, j]
-            b[p], b[best] = b[best], b[p]
-            reach[p], reach[best] = reach[best], reach[p]
-        inverse, end = 1.0 / A[p, p], reach[p]
-        for i in range(p + 1, m):
-            if A[i, p] != 0.0:
-                factor = A[i, p] * inverse
-                subtract_multiple(A[i, p + 1 :], factor, A[p, p + 1 :], end - p - 1)
-                b[i] -= factor * b[p]
-                reach[i] = max(reach[i], end)
-    for p in range(m - 1, -1, -1):
-        total = b[p]
-        for j in range(p + 1, reach[p]):
-            total -= A[p, j] * b[j]
-        b[p] = total / A[p, p]
-    return True
 
 
 @kernel

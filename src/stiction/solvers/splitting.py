@@ -90,7 +90,7 @@ class Splitting:
         matrix="contact",
         guarantee="none; in practice nearly always with Newton's method, less often by passes alone",
         cost="a few box LCPs of size 3 n, dense, and 5 to 50 systems of size m",
-        choose="the paper's method is meant; for box friction as such, `CellLemke` on `as_pyramid(problem)` is faster",
+        choose="the paper's method is meant; for box friction as such CellLemke is faster",
         warm=True,
         laws=("box",),
     )

@@ -1,0 +1,59 @@
+"""Looking at a model where it is not: contacts, rows and forces at other positions and velocities.
+
+A `Probe` is a second MjData of the same model, so that the simulation's own stays as it is until a step is decided.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.bodies.collision import mend, needs_mending
+from stiction.bodies.memory import memory
+from stiction.bodies.stages import smooth
+from stiction.optional import mujoco
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+mj = mujoco()
+EVERYTHING = int(mj.mjtState.mjSTATE_INTEGRATION)
+
+
+def moved(model: Any, position: NDArray[np.float64], velocity: NDArray[np.float64], time: float) -> NDArray[np.float64]:
+    """(nq,) where positions come with constant velocities; quaternions turn as they should."""
+    place = np.array(position)
+    mj.mj_integratePos(model, place, velocity, time)
+    return place
+
+
+class Probe:
+    """A second data, to look ahead with."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.data = model, mj.MjData(model)
+        mj.mj_kinematics(model, self.data)
+        mj.mj_comPos(model, self.data)
+        self.memory = memory(model, self.data)
+        self.mended = self.memory if needs_mending(model) else None
+
+    def follow(self, data: Any) -> None:
+        """Take over the whole state of another data: controls, applied forces, activations, time."""
+        mj.mj_copyState(self.model, data, self.data, EVERYTHING)
+
+    def place(self, position: NDArray[np.float64], velocity: NDArray[np.float64]) -> None:
+        """Kinematics, inertia, contacts and rows at these positions, but no forces."""
+        model, data = self.model, self.data
+        data.qpos[:], data.qvel[:] = position, velocity
+        mj.mj_fwdKinematics(model, data)
+        mj.mj_makeM(model, data)
+        mj.mj_collision(model, data)
+        if self.mended is not None:
+            mend(model, data, self.mended)
+        mj.mj_makeConstraint(model, data)
+
+    def press(self, position: NDArray[np.float64], velocity: NDArray[np.float64], time: float) -> None:
+        """The same, and all forces but those of constraints."""
+        self.data.qpos[:], self.data.qvel[:], self.data.time = position, velocity, time
+        smooth(self.model, self.data, self.mended)
