@@ -9,10 +9,11 @@ ended. The law is never changed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from stiction.problems.contact import ContactProblem
-from stiction.problems.laws import kind
+from stiction.problems.laws import KINDS, kind
 from stiction.solvers.baraff import Baraff
 from stiction.solvers.cell_lemke import CellLemke
 from stiction.solvers.cone_newton import ConeNewton
@@ -30,20 +31,30 @@ if TYPE_CHECKING:
     from stiction.problems.lcp import BoxLCP
     from stiction.solvers.contract import Solver
 
-BY_LAW: dict[str, tuple[Solver, ...]] = {
-    "frictionless": (PrincipalPivot(), Baraff()),
-    "viscous": (PrincipalPivot(),),
-    "no-slip": (PrincipalPivot(),),
-    "pyramid": (CellLemke(), StructuredLemke()),
-    "cone": (ConeNewton(), Baraff()),
-    "box": (CellLemke(), Splitting()),
-}
 SLIDING = (Baraff(),)
+
+
+@cache
+def by_law(aim: float) -> dict[str, tuple[Solver, ...]]:
+    """Whom to ask under each law, the first choice first."""
+    return {
+        "frictionless": (PrincipalPivot(), Baraff()),
+        "viscous": (PrincipalPivot(),),
+        "no-slip": (PrincipalPivot(),),
+        "pyramid": (CellLemke(), StructuredLemke()),
+        "cone": (ConeNewton(tolerance=aim), Baraff()),
+        "box": (CellLemke(), Splitting()),
+    }
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Picks solvers by the problem; `solve` asks them in turn until one answer is certified."""
+    """Picks solvers by the problem; `solve` asks them in turn until one answer is certified.
+
+    aim: violation, in units of the largest free contact velocity, at which iterations on the friction cone end
+    """
+
+    aim: float = 1e-10
 
     contract: ClassVar[Contract] = Contract(
         matrix="any",
@@ -52,14 +63,14 @@ class Auto:
         choose="you have no reason to choose",
         solves=frozenset({"copositive-plus", "PSD", "P"}),
         warm=True,
-        laws=tuple(BY_LAW),
+        laws=KINDS,
         slip=True,
     )
 
     def order(self, problem: BoxLCP | ContactProblem) -> tuple[Solver, ...]:
         """Whom to ask, the first choice first."""
         if isinstance(problem, ContactProblem):
-            return SLIDING if problem.slip is not None and problem.slides else BY_LAW[kind(problem.law)]
+            return SLIDING if problem.slip is not None and problem.slides else by_law(self.aim)[kind(problem.law)]
         principal = problem.smallest_diagonal >= 0.0
         order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]
         order += [CottleDantzig(), SmoothingNewton()] if principal else []

@@ -15,6 +15,7 @@ from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidScene
 from stiction.problems.contact import ContactProblem, restored
 from stiction.problems.laws import Law, Viscous, kind
+from stiction.problems.normal_form import row_dot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,7 +69,8 @@ def pose(
     """The contact problem of a step; nothing is copied that need not be.
 
     recovery: speed, in m/s, with which overlaps and errors of joints are taken back at most
-    bounce, before: coefficient of restitution, and the velocities that it refers to
+    bounce, before: part of their speed that contacts which hit return, and the velocities of all before the step;
+        without `before` nothing hits, contacts close their gaps
     viscosity: in N / (m/s), for `Viscous`
     """
     counts = found.counts
@@ -78,7 +80,10 @@ def pose(
     rows = numbers[f[2] : f[3]].reshape(n, 3, int(counts[WIDTH]))
     segments = places[g[1] : g[2]].reshape(n, 4)
     gap_rate, joint_rate, joints = np.empty(n), np.empty(j), np.zeros((j, m))
-    set_rates(numbers[f[4] : f[5]], rows, segments, dt, recovery, bounce, NONE if before is None else before, gap_rate)
+    set_rates(
+        numbers[f[4] : f[5]], rows, segments, dt, recovery, bounce,
+        NONE if before is None else before, numbers[f[1] : f[2]], gap_rate,
+    )  # fmt: skip
     if j:
         set_joints(
             numbers[f[6] : f[7]].reshape(j, int(counts[JOINT_WIDTH])), places[g[2] : g[3]].reshape(j, 4),
@@ -115,18 +120,26 @@ NONE = np.zeros(0)
 
 
 @kernel
-def set_rates(gap, rows, segments, dt, recovery, bounce, before, rate):
-    """u_n >= 0 keeps the gap from closing: gap / dt, bounded where it is overlap; with restitution at least e v_n."""
+def set_rates(gap, rows, segments, dt, recovery, bounce, before, free, rate):
+    """u_n >= 0 keeps the gap from closing: gap / dt, bounded where it is overlap; at impacts e v_n instead."""
     for i in range(len(gap)):
         rate[i] = max(gap[i] / dt, -recovery)
-        if bounce > 0.0:
-            speed, taken = 0.0, 0
-            for s in range(2):
-                for e in range(segments[i, 2 * s + 1]):
-                    speed += rows[i, 0, taken] * before[segments[i, 2 * s] + e]
-                    taken += 1
-            if speed < 0.0 and gap[i] + dt * speed <= 0.0:
+        if len(before) > 0:
+            speed = hit(rows[i, 0], segments[i], gap[i], dt, before, free)
+            if speed < 0.0:
                 rate[i] = min(rate[i], bounce * speed)
+
+
+@kernel
+def hit(row, segment, gap, dt, before, free):
+    """The speed with which a contact hits in this step, negative; zero if it does not.
+
+    What approaches no faster than the forces of one step make it is held, not hit.
+    """
+    speed = row_dot(row, segment, before)
+    if speed < -abs(row_dot(row, segment, free) - speed) and gap + dt * speed <= 0.0:
+        return speed
+    return 0.0
 
 
 @kernel

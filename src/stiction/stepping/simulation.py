@@ -15,10 +15,9 @@ from stiction.bodies.state import model_bytes, model_of, names, reset, set_state
 from stiction.errors import InvalidProblem, InvalidScene
 from stiction.problems.files import write_arrays
 from stiction.problems.laws import Coulomb, Law
-from stiction.solvers.auto import Auto
 from stiction.stepping.contacts import Contacts
 from stiction.stepping.engine import Engine
-from stiction.stepping.time_stepping import TimeStepping
+from stiction.stepping.time_stepping import DEFAULT, TimeStepping
 
 if TYPE_CHECKING:
     import os
@@ -47,7 +46,7 @@ class Simulation:
         if not isinstance(law, Law):
             raise InvalidScene(f"Simulation: law must be a law such as Coulomb(), got {law!r}")
         self.scene, self.law = scene, law
-        self.solver: Any = Auto() if solver is None else solver
+        self.solver: Any = DEFAULT if solver is None else solver
         self.stepper: Any = TimeStepping() if stepper is None else stepper
         self.engine = Engine(scene, scene.data())
         self.report: Report | None = None

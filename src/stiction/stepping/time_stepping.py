@@ -4,8 +4,8 @@
 
 A contact is known before it touches, and closes its gap in the step in which it arrives: nothing overlaps but by the
 curvature of the motion, and what overlaps is taken back at a bounded speed. Impacts are inelastic unless a coefficient
-of restitution e is given: Newton's, u_n⁺ >= -e u_n⁻ where a contact closes, or Poisson's, which gives back e times the
-normal impulse of compression and solves once more.
+of restitution e is given: Newton's, u_n⁺ >= -e u_n⁻ where a contact hits, or Poisson's, which stops it, gives back e
+times the normal impulse that this took, and solves once more.
 
 [StewartTrinkle1996], [AnitescuPotra1997]; symplectic in free motion.
 """
@@ -21,16 +21,21 @@ import numpy as np
 from stiction.bodies.state import energy
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import restored
+from stiction.solvers.auto import Auto
 from stiction.solvers.solve import solve
-from stiction.stepping.engine import pose
+from stiction.stepping.engine import hit, pose
 from stiction.stepping.report import Report
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from stiction.problems.contact import ContactProblem
     from stiction.problems.laws import Law
     from stiction.solutions.contact import ContactSolution
     from stiction.solvers.contract import Solver
     from stiction.stepping.engine import Engine
+
+DEFAULT = Auto(aim=1e-12)  # what a step leaves of a velocity that should be zero is there in every step: creep
 
 
 @dataclass(frozen=True)
@@ -67,27 +72,36 @@ class TimeStepping:
         found = engine.look()
         model, data = engine.model, engine.data
         dt = model.opt.timestep
+        before = np.append(data.qvel, np.zeros(found.free.size - model.nv)) if self.restitution else None
         newton = self.restitution if self.impact == "newton" else 0.0
-        before = np.append(data.qvel, np.zeros(found.free.size - model.nv)) if newton else None
         problem = pose(found, law, dt, self.recovery, newton, self.viscosity, before)
         engine.problem = problem
         start = engine.start(found) if self.warm else None
+        solver = DEFAULT if solver is None else solver
         solution = solve(problem, solver, start=start, tolerance=self.tolerance)
-        if self.restitution and self.impact == "poisson":
-            solution = self.expand(problem, solution, solver)
+        if before is not None and self.impact == "poisson":
+            solution = self.expand(problem, found.gap, before, dt, solution, solver)
         potential, kinetic = energy(model, data)
         engine.apply(found, solution)
         engine.keep(found, solution.impulse)
         return Report(data.time, potential, kinetic, solution)
 
-    def expand(self, problem: ContactProblem, pressed: ContactSolution, solver: Solver | None) -> ContactSolution:
-        """Give back e times the normal impulse of compression, then let friction and new contacts act.
-
-        Only impacts count: what a contact bears because it is held is no compression.
-        """
-        approach = problem.dense_rows()[:, 0] @ problem.velocity + problem.gap_rate
+    def expand(
+        self,
+        problem: ContactProblem,
+        gap: NDArray[np.float64],
+        before: NDArray[np.float64],
+        dt: float,
+        pressed: ContactSolution,
+        solver: Solver,
+    ) -> ContactSolution:
+        """Give back e times the normal impulse of contacts that hit, then let friction and other contacts act."""
         returned = np.zeros_like(pressed.impulse)
-        returned[:, 0] = np.where(approach < 0.0, self.restitution * pressed.impulse[:, 0], 0.0)
+        for i in range(problem.n):
+            if hit(problem.rows[i, 0], problem.segments[i], gap[i], dt, before, problem.velocity) < 0.0:
+                returned[i, 0] = self.restitution * pressed.impulse[i, 0]
+        if not returned.any():
+            return pressed
         raised = problem.respond(pressed.impulse + returned)[0]
         fields = {**vars(problem), "velocity": raised}
         fields.pop("whitened", None)
