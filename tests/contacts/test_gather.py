@@ -65,7 +65,7 @@ class Stepper:
             mass, gathered.free, rows[:, 0], rows[:, 1:], gathered.friction,
             gap_rate=gathered.gap / dt, joints=joints, joint_rate=gathered.joint_gap / dt,
         )  # fmt: skip
-        solution = st.solve(problem)
+        solution = st.solve(problem, st.Auto(aim=1e-12))
         write_back(self.memory, gathered, solution.velocity, solution.impulse, solution.joint_impulse)
         advance(self.model, self.data)
         return gathered, solution

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 
 from stiction.compiled import kernel, workspace
 from stiction.problems.laws import Coulomb
@@ -407,6 +408,7 @@ def perturb(p, seed):
     return seed
 
 
+@register_jitable  # type: ignore[untyped-decorator]
 def sizes(n: int, m: int, width: int) -> tuple[int, int]:
     """Floats and integers that `carve` cuts up."""
     b = m // SIZE

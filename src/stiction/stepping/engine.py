@@ -8,7 +8,20 @@ import numpy as np
 
 from stiction.bodies.stages import advance, smooth
 from stiction.compiled import kernel
-from stiction.contacts.gather import DRY, JOINT_WIDTH, JOINTS, VELOCITIES, WIDTH, Gathered, float_ends, gather, int_ends
+from stiction.contacts.gather import (
+    CONTACTS,
+    DRY,
+    FLOATS,
+    INTS,
+    JOINT_WIDTH,
+    JOINTS,
+    VELOCITIES,
+    WIDTH,
+    Gathered,
+    float_ends,
+    gather,
+    int_ends,
+)
 from stiction.contacts.identity import match
 from stiction.contacts.margins import margins
 from stiction.contacts.write_back import write_back
@@ -24,6 +37,9 @@ if TYPE_CHECKING:
     from stiction.solutions.contact import ContactSolution
 
 
+SPARE = 1.25  # room that is made, over what is needed
+
+
 class Engine:
     """What one simulation keeps between steps: MuJoCo's memory, and the impulses to begin the next solve from."""
 
@@ -35,14 +51,19 @@ class Engine:
         self.gathered: Gathered | None = None
         self.problem: ContactProblem | None = None
         self.impulse = np.zeros((0, 3))
+        self.room, self.sizes, self.scratch_room = (0, 0), (0, 0), (0, 0)
 
     def look(self) -> Gathered:
         """Kinematics, forces and contacts of the present state."""
+        self.prepare()
+        return gather(self.memory)
+
+    def prepare(self) -> None:
+        """Kinematics, forces and contacts, as MuJoCo keeps them."""
         if self.scene.control is not None:
             self.scene.control(self.model, self.data)
         margins(self.memory, self.scratch, self.scene.margin)
         smooth(self.model, self.data, self.mended)
-        return gather(self.memory)
 
     def start(self, found: Gathered) -> NDArray[np.float64] | None:
         """Impulses of the last step at the contacts that are still there."""
@@ -55,6 +76,16 @@ class Engine:
 
     def keep(self, found: Gathered, impulse: NDArray[np.float64]) -> None:
         self.gathered, self.impulse = found, impulse
+
+    def make_room(self, counts: NDArray[np.int64], scratch: tuple[int, int]) -> tuple[int, int]:
+        """For steps of this size, and somewhat larger ones, from now on; returns contacts and velocities."""
+        n, m = int(SPARE * counts[CONTACTS]), int(counts[VELOCITIES])
+        self.room = max(self.room[0], n), max(self.room[1], m)
+        self.sizes = max(self.sizes[0], int(SPARE * counts[FLOATS])), max(self.sizes[1], int(SPARE * counts[INTS]))
+        self.scratch_room = (
+            max(self.scratch_room[0], int(SPARE * scratch[0])), max(self.scratch_room[1], int(SPARE * scratch[1])),
+        )  # fmt: skip
+        return self.room
 
     def apply(self, found: Gathered, solution: ContactSolution) -> None:
         """Write the forces where MuJoCo keeps its own, and move."""

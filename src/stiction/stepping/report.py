@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from stiction.solutions.contact import ContactCertificate, ContactSolution
 
 if TYPE_CHECKING:
-    from stiction.solutions.contact import ContactCertificate, ContactSolution
+    from stiction.stepping.quick import Quick
 
 
-class Report(NamedTuple):
+class Report:
     """One step, from its beginning to `time`.
 
     potential, kinetic: energy in J at the beginning of the step
-    solution: impulses and velocities of the step's contact problem, certified
+    certificate: by how much the laws of contact are violated
     """
 
-    time: float
-    potential: float
-    kinetic: float
-    solution: ContactSolution
+    __slots__ = ("_answer", "certificate", "kinetic", "potential", "time")
+
+    def __init__(self, time: float, potential: float, kinetic: float, answer: ContactSolution | Quick) -> None:
+        self.time, self.potential, self.kinetic = time, potential, kinetic
+        self.certificate: ContactCertificate = answer.certificate
+        self._answer = answer
 
     @property
-    def certificate(self) -> ContactCertificate:
-        """By how much the laws of contact are violated."""
-        return self.solution.certificate
+    def solution(self) -> ContactSolution:
+        """Impulses and velocities of the step's contact problem, certified."""
+        if not isinstance(self._answer, ContactSolution):
+            self._answer = self._answer.solution()
+        return self._answer
 
     @property
     def energy(self) -> float:

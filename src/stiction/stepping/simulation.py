@@ -101,9 +101,12 @@ class Simulation:
 
     def dump(self, path: str | os.PathLike[str]) -> None:
         """Write the contact problem of the last step, solved or not, for `stiction.load`."""
-        if self.engine.problem is None:
+        problem = self.engine.problem
+        if problem is None and self.report is not None:
+            problem = self.report.solution.problem
+        if problem is None:
             raise InvalidScene("dump: no step has been tried yet; call step() first")
-        self.engine.problem.save(path)
+        problem.save(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Everything that the next step depends on: model, state, warm start, law, solver, stepper.

@@ -18,12 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.bodies.stages import advance
 from stiction.bodies.state import energy
+from stiction.contacts.gather import gather
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import restored
+from stiction.problems.laws import Coulomb
 from stiction.solvers.auto import Auto
 from stiction.solvers.solve import solve
 from stiction.stepping.engine import hit, pose
+from stiction.stepping.quick import quick_step
 from stiction.stepping.report import Report
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from stiction.solvers.contract import Solver
     from stiction.stepping.engine import Engine
 
+CONE = Coulomb()
 DEFAULT = Auto(aim=1e-12)  # what a step leaves of a velocity that should be zero is there in every step: creep
 
 
@@ -67,17 +72,27 @@ class TimeStepping:
         if self.viscosity is not None and not (np.isfinite(self.viscosity) and self.viscosity >= 0.0):
             raise InvalidProblem(f"TimeStepping: viscosity must not be negative, got {self.viscosity!r}")
 
-    def step(self, engine: Engine, law: Law, solver: Solver | None) -> Report:
+    def step(self, engine: Engine, law: Law, solver: Any) -> Report:
         """One step; if its contact problem is not solved, nothing has moved and SolveFailed is raised."""
-        found = engine.look()
+        engine.prepare()
         model, data = engine.model, engine.data
         dt = model.opt.timestep
+        solver = DEFAULT if solver is None else solver
+        if law == CONE and isinstance(solver, Auto) and not self.restitution:
+            made = quick_step(engine, dt, self.recovery, self.tolerance, solver.aim, self.warm)
+            if made is not None:
+                found, answer = made
+                engine.problem = None
+                potential, kinetic = energy(model, data)
+                advance(model, data)
+                engine.keep(found, answer.answer[0])
+                return Report(data.time, potential, kinetic, answer)
+        found = gather(engine.memory)
         before = np.append(data.qvel, np.zeros(found.free.size - model.nv)) if self.restitution else None
         newton = self.restitution if self.impact == "newton" else 0.0
         problem = pose(found, law, dt, self.recovery, newton, self.viscosity, before)
         engine.problem = problem
-        start = engine.start(found) if self.warm else None
-        solver = DEFAULT if solver is None else solver
+        start = engine.start(found) if self.warm and solver.contract.warm else None
         solution = solve(problem, solver, start=start, tolerance=self.tolerance)
         if before is not None and self.impact == "poisson":
             solution = self.expand(problem, found.gap, before, dt, solution, solver)

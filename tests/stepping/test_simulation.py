@@ -1,0 +1,238 @@
+"""Simulations: what they tell, keep, refuse and repeat."""
+
+import gc
+
+import mujoco
+import numpy as np
+import pytest
+
+import stiction as st
+from stiction.bodies.state import state
+from stiction.stepping.quick import Quick
+
+ARM = """
+<mujoco><option timestep="0.002"/><worldbody>
+  <geom name="floor" type="plane" size="1 1 1" friction="0.8"/>
+  <body name="upper" pos="0 0 0.5"><joint name="shoulder" axis="0 1 0" damping="0.1" range="-80 80" limited="true"/>
+    <geom name="link" type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="1"/>
+    <body name="lower" pos="0.3 0 0"><joint name="elbow" axis="0 1 0" frictionloss="0.05"/>
+      <geom name="tip" type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="0.5"/></body></body>
+  <body name="box" pos="-0.4 0 0.1"><freejoint/><geom name="cube" type="box" size="0.1 0.1 0.1" mass="1"/></body>
+</worldbody></mujoco>
+"""
+TIED = """
+<mujoco><worldbody>
+  <body name="a" pos="0 0 1"><freejoint/><geom size="0.1" mass="1"/></body>
+  <body name="b" pos="0.3 0 1"><freejoint/><geom size="0.1" mass="1"/></body>
+</worldbody><equality>
+  <connect body1="a" body2="b" anchor="0.15 0 0"/><connect body1="a" anchor="0 0 0.2"/>
+</equality></mujoco>
+"""
+
+
+def test_one_call_and_many_calls_say_the_same():
+    quick, slow = (
+        st.Simulation(st.Scene.from_xml(ARM), solver=solver) for solver in (None, st.ConeNewton(tolerance=1e-12))
+    )
+    for _ in range(300):
+        one, many = quick.step(), slow.step()
+        assert isinstance(one._answer, Quick)
+        assert not isinstance(many._answer, Quick)
+        assert one.certificate.residual <= 1e-8
+        np.testing.assert_allclose(quick.data.qvel, slow.data.qvel, atol=1e-8)
+    np.testing.assert_allclose(quick.data.qpos, slow.data.qpos, atol=1e-8)
+    assert one.solution.impulse.shape == many.solution.impulse.shape
+    recomputed = st.certify(one.solution.problem, one.solution)
+    assert recomputed.residual == pytest.approx(one.certificate.residual, rel=1e-6, abs=1e-15)
+
+
+def test_growing_numbers_of_contacts_are_given_room():
+    scene = st.Scene.named("block-stack", blocks=6)
+    sim = st.Simulation(scene)
+    sim.data.qpos[2::7] += 0.02 * np.arange(1, 7)  # apart: they arrive one after the other
+    seen = []
+    for report in sim.run(0.5):
+        seen.append(sim.engine.gathered.n)
+        assert report.certificate.residual <= 1e-8
+    assert min(seen) < max(seen)
+    assert sim.engine.gathered.gap.min() >= -1e-9
+
+
+def test_the_table_of_contacts():
+    sim = st.Simulation(st.Scene.from_xml(ARM))
+    with pytest.raises(st.InvalidScene, match="no step has been made"):
+        sim.contacts  # noqa: B018
+    for _ in sim.run(0.01):
+        pass
+    touches = [touch for touch in sim.contacts if "box" in touch.bodies]
+    assert len(touches) == 4
+    assert touches[0].geoms == ("floor", "cube")
+    assert touches[0].mode is st.Mode.STICK
+    total = sum(touch.world_force for touch in touches)
+    np.testing.assert_allclose(total, [0, 0, 9.81], atol=1e-9)
+    np.testing.assert_allclose(sim.net_force("box"), total)
+    np.testing.assert_allclose(sim.net_force("world", "box"), -total)
+    assert "world – box" in str(sim.contacts)
+    with pytest.raises(st.InvalidScene, match="there is no body 'bx'; there are world, upper"):
+        sim.net_force("bx")
+
+
+def test_mujoco_shows_our_forces():
+    sim = st.Simulation(st.Scene.from_xml(ARM))
+    for _ in sim.run(0.01):
+        pass
+    force = np.zeros(6)
+    for i, touch in enumerate(sim.contacts):
+        mujoco.mj_contactForce(sim.model, sim.data, i, force)
+        np.testing.assert_allclose(force[:3], touch.force, atol=1e-12)
+
+
+def test_step_takes_the_place_of_mj_step():
+    model = mujoco.MjModel.from_xml_string(ARM)
+    data = mujoco.MjData(model)
+    sim = st.Simulation(st.Scene.from_xml(ARM))
+    for _ in range(200):
+        report = st.step(model, data)
+        sim.step()
+    assert report.time == data.time == pytest.approx(0.4)
+    np.testing.assert_array_equal(data.qpos, sim.data.qpos)
+
+
+def test_step_keeps_no_data_alive():
+    from stiction.stepping.step import _engines
+
+    model = mujoco.MjModel.from_xml_string(ARM)
+    data = mujoco.MjData(model)
+    st.step(model, data)
+    before = len(_engines)
+    del data
+    gc.collect()
+    assert len(_engines) == before - 1
+
+
+def test_the_same_inputs_give_the_same_bits():
+    first, second = (st.Simulation(st.Scene.named("dominoes", count=4)) for _ in range(2))
+    for _ in range(200):
+        first.step()
+        second.step()
+    np.testing.assert_array_equal(state(first.model, first.data), state(second.model, second.data))
+    first.reset()
+    assert first.time == 0.0
+    for _ in range(200):
+        first.step()
+    np.testing.assert_array_equal(state(first.model, first.data), state(second.model, second.data))
+
+
+@pytest.mark.parametrize(
+    ("law", "solver"),
+    [(st.Coulomb(), None), (st.Coulomb(facets=6), st.StructuredLemke(reduced=True)), (st.BoxFriction(), None)],
+    ids=["cone", "pyramid", "box"],
+)
+def test_a_restored_simulation_goes_on_bit_by_bit(law, solver, tmp_path):
+    sim = st.Simulation(st.Scene.from_xml(ARM), law, solver, st.TimeStepping(recovery=0.2))
+    for _ in sim.run(0.1):
+        pass
+    sim.save(tmp_path / "sim.npz")
+    again = st.Simulation.restore(tmp_path / "sim.npz")
+    assert (again.law, again.solver, again.stepper) == (sim.law, sim.solver, sim.stepper)
+    for _ in range(100):
+        sim.step()
+        again.step()
+        np.testing.assert_array_equal(sim.data.qpos, again.data.qpos)
+        np.testing.assert_array_equal(sim.data.qvel, again.data.qvel)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a file", None])
+def test_what_is_no_simulation_is_not_restored(content, tmp_path):
+    path = tmp_path / "sim.npz"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(st.InvalidScene, match=r"sim\.npz"):
+        st.Simulation.restore(path)
+
+
+def test_a_failed_solve_moves_nothing(tmp_path):
+    sim = st.Simulation(st.Scene.named("block-stack", blocks=3), solver=st.ConeNewton(1, 1, 0, 0))
+    for _ in range(3):
+        before = state(sim.model, sim.data)
+        try:
+            sim.step()
+        except st.SolveFailed as error:
+            np.testing.assert_array_equal(state(sim.model, sim.data), before)
+            assert error.solution.problem is sim.engine.problem
+            sim.dump(tmp_path / "failed.npz")
+            assert st.solve(st.load(tmp_path / "failed.npz")).ok
+            break
+    else:
+        pytest.fail("one Newton step should not solve a stack")
+
+
+def test_a_solved_problem_can_be_dumped(tmp_path):
+    sim = st.Simulation(st.Scene.named("box-on-plane"))
+    with pytest.raises(st.InvalidScene, match="no step has been tried"):
+        sim.dump(tmp_path / "p.npz")
+    sim.step()
+    sim.dump(tmp_path / "p.npz")
+    assert st.solve(st.load(tmp_path / "p.npz")).ok
+
+
+def test_bodies_tied_together_fall_and_swing_as_one():
+    sim = st.Simulation(st.Scene.from_xml(TIED))
+    for report in sim.run(0.3):
+        assert report.certificate.residual <= 1e-8
+    a, b = sim.data.body("a"), sim.data.body("b")
+    # The anchors stay together; 1e-4 m is the curvature of a step.
+    first = a.xpos + a.xmat.reshape(3, 3) @ [0.15, 0, 0]
+    second = b.xpos + b.xmat.reshape(3, 3) @ [-0.15, 0, 0]
+    np.testing.assert_allclose(first, second, atol=2e-4)
+
+
+@pytest.mark.parametrize("law", [st.NoSlip(), st.Frictionless(), st.Viscous()])
+def test_dry_friction_of_joints_needs_coulomb(law):
+    with pytest.raises(st.InvalidScene, match="frictionloss"):
+        st.Simulation(st.Scene.from_xml(ARM), law, stepper=st.TimeStepping(viscosity=1.0)).step()
+
+
+@pytest.mark.parametrize(
+    ("law", "stepper"),
+    [
+        (st.NoSlip(), None),
+        (st.Frictionless(), None),
+        (st.Viscous(), st.TimeStepping(viscosity=5.0)),
+        (st.Viscous(implicit=True), st.TimeStepping(viscosity=5.0)),
+        (st.Coulomb(facets=4), None),
+        (st.BoxFriction(scaled=True), None),
+    ],
+    ids=str,
+)
+def test_every_law_steps_a_scene(law, stepper):
+    sim = st.Simulation(st.Scene.named("inclined-plane", angle=0.3, mu=0.1), law, stepper=stepper)
+    for report in sim.run(0.3):
+        assert report.certificate.residual <= 1e-8
+    speed = np.linalg.norm(sim.data.qvel[:3])
+    along = 9.81 * np.sin(0.3) * 0.3
+    if isinstance(law, st.NoSlip):
+        assert speed <= 1e-10
+    elif isinstance(law, st.Frictionless):
+        assert speed == pytest.approx(along, rel=1e-9)
+    else:
+        assert 0.0 < speed < along
+
+
+@pytest.mark.parametrize(
+    ("text", "make"),
+    [
+        ("not a Scene, but str", lambda: st.Simulation("scene.xml")),
+        ("law must be a law", lambda: st.Simulation(st.Scene.named("box-on-plane"), "Coulomb")),
+        ("needs a viscosity", lambda: st.Simulation(st.Scene.named("box-on-plane"), st.Viscous()).step()),
+        ("recovery must be from 0 to inf, got -1", lambda: st.TimeStepping(recovery=-1)),
+        ("restitution must be from 0 to 1, got 2", lambda: st.TimeStepping(restitution=2)),
+        ("impact must be 'newton' or 'poisson', got 'hertz'", lambda: st.TimeStepping(impact="hertz")),
+        ("viscosity must not be negative", lambda: st.TimeStepping(viscosity=-1.0)),
+        ("seconds must be a positive number", lambda: next(st.Simulation(st.Scene.named("box-on-plane")).run(-1))),
+        ("there is no scene 'bx-on-plane'", lambda: st.Scene.named("bx-on-plane")),
+    ],
+)
+def test_mistakes_are_named(text, make):
+    with pytest.raises((st.InvalidScene, st.InvalidProblem), match=text):
+        make()
