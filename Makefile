@@ -44,7 +44,7 @@ clean:
 
 # One stamp for each set of packages; a change of pyproject.toml installs anew.
 $(VENV)/.core: pyproject.toml | $(BIN)/python
-	$(PIP) --editable .
+	$(PIP) --editable '.[sim]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
@@ -52,7 +52,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.peers: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[peers,plots]'
+	$(PIP) --editable '.[peers,plots,sim]'
 	@touch $@ $(VENV)/.core
 
 $(BIN)/python:

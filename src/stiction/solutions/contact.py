@@ -70,7 +70,8 @@ class ContactCertificate(NamedTuple):
         return self.residual <= tolerance
 
     def __str__(self) -> str:
-        return f"residual {self.residual:.1e} at contact {self.contact}"
+        where = f"contact {self.contact}" if self.contact >= 0 else "the bilateral rows"
+        return f"residual {self.residual:.1e} at {where}"
 
 
 class ContactSolution(NamedTuple):
