@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
+import stiction as st
 from stiction.compiled import workspace
 from stiction.problems.contact import ContactProblem
 from stiction.problems.contact_families import CONTACT_FAMILIES, mass_ratio, peg, stack, with_friction
@@ -217,3 +218,32 @@ def test_updated_inverse_is_the_inverse_in_every_state():
             fresh = basis.inverse[:size, :size]
             np.testing.assert_allclose(updated, fresh, atol=1e-9 * np.abs(fresh).max())
     assert met >= {SEPARATED, SMOOTH, FREE, LINE, VERTEX, EDGE, CORNER}
+
+
+@pytest.mark.parametrize("facets", [3, 4, 8])
+@pytest.mark.parametrize("name", ["peg-16", "stack-5", "grasp", "chain", "plane-stack", "heap-6", "stack-mixed"])
+def test_a_start_in_the_right_cells_needs_no_path(name, facets):
+    problem = CONTACT_FAMILIES[name](1).with_law(
+        Coulomb(facets=facets, rotation=0.1 if problem_is_solid(name) else 0.0)
+    )
+    cold = st.solve(problem, CellLemke())
+    warm = st.solve(problem, CellLemke(), start=cold)
+    assert warm.ok
+    assert warm.iterations == 0
+    np.testing.assert_allclose(warm.contact_velocity, cold.contact_velocity, atol=1e-7 * cold.certificate.scale)
+
+
+def problem_is_solid(name):
+    return not name.startswith("plane")
+
+
+@pytest.mark.parametrize("name", ["peg-16", "stack-5", "grasp", "heap-6"])
+def test_a_start_in_the_wrong_cells_does_no_harm(name):
+    problem = CONTACT_FAMILIES[name](2).with_law(Coulomb(facets=8))
+    cold = st.solve(problem, CellLemke())
+    random = np.random.default_rng(0)
+    wrong = [random.normal(size=(problem.n, 3)), np.full((problem.n, 3), 1e6), np.zeros((problem.n, 3)), -cold.impulse]
+    for start in wrong:
+        warm = st.solve(problem, CellLemke(), start=start)
+        assert warm.ok
+        np.testing.assert_array_equal(warm.impulse, cold.impulse)

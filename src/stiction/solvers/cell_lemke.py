@@ -28,6 +28,7 @@ from stiction.problems.box_friction import as_pyramid
 from stiction.problems.laws import BoxFriction, Coulomb
 from stiction.problems.pyramid import pyramid_directions
 from stiction.solutions.status import Status
+from stiction.solvers.cell_start import recall, sector
 from stiction.solvers.cells import (
     CORNER,
     EDGE,
@@ -84,6 +85,7 @@ SAFE = 1.0 + 4e-16  # rounding of a ratio
 LOST = 1e-5  # a watched quantity more negative than this has left the path
 REFINE, REFACTOR = 1e-13, 1e-11  # equation residuals at which the unknowns are corrected, and the inverse rebuilt
 POLISH = 1e-13  # natural map above which the final basis is refined in doubled precision
+NONE = np.empty((0, 3))
 ACCEPT = 1e-9  # natural map of an answer that needs no further try
 COVER_TANGENT, COVER_MARGIN = 0.25, 10.0  # sizes of c_t (over mu, if mu > 1) and c_d; c_n is in [1, 2]
 
@@ -106,6 +108,7 @@ class CellLemke:
         guarantee="a solution or a ray, on pyramids with any number of facets",
         cost="about as many pivots as contacts close or slide, each O(n + k²), k <= m unknowns",
         choose="friction pyramids and boxes: the default",
+        warm=True,
         laws=("pyramid", "box"),
     )
 
@@ -122,9 +125,10 @@ class CellLemke:
         limit = 20 * (n + m) + 50 if self.max_pivots is None else self.max_pivots
         work = workspace(*sizes(n, m, width, len(directions)))
         impulse, ray = np.empty((2, n, 3))
+        first = NONE if start is None else white.scaled(start)
         status, pivots, used, _ = cell_lemke(
             white.rows, fixed(white.segments), white.free, white.bias, fixed(white.friction), white.scale,
-            directions, self.seed % 2**32, max(1, self.tries), limit, *work, impulse, ray,
+            directions, first, self.seed % 2**32, max(1, self.tries), limit, *work, impulse, ray,
         )  # fmt: skip
         trace = (f"{used} covers tried",) if used > 1 else ()
         direction = white.impulse(ray) if status == RAY else None
@@ -213,10 +217,11 @@ def carve(rows, segments, free, bias, friction, directions, floats, ints):
 
 @kernel
 def cell_lemke(
-    rows, segments, free, bias, friction, scale, directions, seed, tries, max_pivots, floats, ints, impulse, ray
+    rows, segments, free, bias, friction, scale, directions, start, seed, tries, max_pivots, floats, ints, impulse, ray
 ):
     """Follow paths until an answer is good. Returns (status, pivots, paths, natural map).
 
+    start: (n, 3) impulses whose cells are tried first; (0, 3) if there are none
     impulse, ray: (n, 3) the best answer, and the direction of the last path that did not end
     """
     contacts, cells, basis, watch, candidate = carve(rows, segments, free, bias, friction, directions, floats, ints)
@@ -225,6 +230,12 @@ def cell_lemke(
     status, pivots, residual = SINGULAR, 0, np.inf
     for i in range(len(impulse)):
         impulse[i, 0] = impulse[i, 1] = impulse[i, 2] = 0.0
+    if len(start) > 0 and recall(contacts, cells, basis, start):
+        impulses(contacts, cells, basis.y, impulse)
+        residual = natural_map(contacts, basis, watch, impulse)
+        if residual <= ACCEPT:
+            return SOLVED, 0, 0, residual
+        residual = np.inf
     random = start_random(seed)
     for attempt in range(tries):
         # What failed with one set of tolerances is tried with others: wider, narrower, much wider.
@@ -752,20 +763,7 @@ def friction_map(d, bound, p1, p2, u1, u2):
     lam, count = 0.0, len(d)
     for j in range(count):
         lam = max(lam, -(d[j, 0] * u1 + d[j, 1] * u2))
-    # The sector of p: neighbours b and o between which it lies.
-    b, furthest = 0, -np.inf
-    for j in range(count):
-        k = neighbour(j, 1, count)
-        along = (d[j, 0] + d[k, 0]) * p1 + (d[j, 1] + d[k, 1]) * p2
-        if along > furthest:
-            b, furthest = j, along
-    o = neighbour(b, 1, count)
-    area = d[b, 0] * d[o, 1] - d[b, 1] * d[o, 0]
-    if count == 2:  # one tangent
-        b, o = (0, 1) if p1 >= 0.0 else (1, 0)
-        p_b, p_o = p1 / d[b, 0], 0.0
-    else:
-        p_b, p_o = (p1 * d[o, 1] - p2 * d[o, 0]) / area, (p2 * d[b, 0] - p1 * d[b, 1]) / area
+    b, o, p_b, p_o = sector(d, p1, p2)
     worst = abs(min(bound - p_b - p_o, lam))
     for j in range(count):
         p = p_b if j == b else p_o if j == o else 0.0
