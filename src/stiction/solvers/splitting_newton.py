@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from stiction.compiled import kernel, sums
 from stiction.linear import lu, lu_solve
 from stiction.problems.normal_form import add_row, row_dot
+from stiction.solvers.cone_step import MEMORY, highest, move, remember_only
 
 LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10
 CUT, SMALLEST_SOFTNESS = 0.05, 1e-7  # of the softness, after a full step that changes no piece
-MEMORY = 20  # merits that a step is searched against
 TRIALS = 9  # of a step, each half as long as the one before
 DECREASE = 1e-4  # part of the merit that a step must take away
 WATCHDOG = 3  # full steps that are taken although the search failed
@@ -257,26 +257,3 @@ def add_contact(rows, segment, slope, matrix):
             row[first + k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
         for k in range(length, width):
             row[other + k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
-
-
-@kernel
-def move(point, length, direction, target):
-    """Impulses of `target`: those of `point`, a step on."""
-    for i in range(len(direction)):
-        for c in range(3):
-            target.p[i, c] = point.p[i, c] + length * direction[i, c]
-
-
-@kernel
-def remember_only(merit, merits):
-    for k in range(MEMORY):
-        merits[k] = -1.0
-    merits[0] = merit
-
-
-@kernel
-def highest(merits):
-    result = merits[0]
-    for k in range(1, MEMORY):
-        result = max(result, merits[k])
-    return result
