@@ -7,7 +7,7 @@ import time
 import stiction as st
 from stiction.problems import families, heaps
 from stiction.solvers import COMPLEMENTARITY, Auto
-from stiction.solvers.contract import Solver
+from stiction.solvers.contract import Choice, Solver
 
 PROBLEMS: dict[str, st.BoxLCP] = {
     "positive definite, n = 100": families.positive_definite(100, seed=1),
@@ -33,7 +33,7 @@ def main() -> None:
             print(f"\n  {type(proof.solver).__name__}: {proof.ray.statement}")
 
 
-def report(problem: st.BoxLCP, solver: Solver) -> st.Solution:
+def report(problem: st.BoxLCP, solver: Solver | Choice) -> st.Solution:
     """Solve twice, so that the time shown is not that of the compiler, and print a row."""
     st.solve(problem, solver, throw=False)
     start = time.perf_counter()

@@ -63,6 +63,7 @@ PUBLIC = {
         "solve",
     },
     "stepping": {
+        "EventDriven",
         "Simulation",
         "TimeStepping",
         "step",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from stiction.solvers.solve import solve
     from stiction.solvers.splitting import Splitting
     from stiction.solvers.structured_lemke import StructuredLemke
+    from stiction.stepping.event_driven import EventDriven
     from stiction.stepping.simulation import Simulation
     from stiction.stepping.step import step
     from stiction.stepping.time_stepping import TimeStepping
@@ -64,6 +65,7 @@ __all__ = [
     "CottleDantzig",
     "Coulomb",
     "Enumerate",
+    "EventDriven",
     "Frictionless",
     "GaussSeidel",
     "InvalidProblem",
@@ -132,6 +134,7 @@ _HOMES = {
     "solvers.solve": ("solve",),
     "solvers.splitting": ("Splitting",),
     "solvers.structured_lemke": ("StructuredLemke",),
+    "stepping.event_driven": ("EventDriven",),
     "stepping.simulation": ("Simulation",),
     "stepping.step": ("step",),
     "stepping.time_stepping": ("TimeStepping",),

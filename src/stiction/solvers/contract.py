@@ -96,9 +96,18 @@ class ContactProposal(NamedTuple):
 
 
 class Solver(Protocol):
-    """A frozen object of options with one verb; `Auto` has an order of others instead."""
+    """A frozen object of options with one verb."""
 
     @property
     def contract(self) -> Contract: ...
 
     def propose(self, problem: Any, start: NDArray[np.float64] | None) -> Any: ...
+
+
+class Choice(Protocol):
+    """Solvers to be asked in turn, as `Auto` names them."""
+
+    @property
+    def contract(self) -> Contract: ...
+
+    def order(self, problem: Any) -> tuple[Solver, ...]: ...

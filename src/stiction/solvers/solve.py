@@ -20,21 +20,26 @@ from stiction.solutions.status import Status, verdict
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.solvers.contract import ContactProposal, Solver
+    from stiction.solvers.contract import Choice, ContactProposal, Solver
 
 ENOUGH = 1e-10  # residual of a complementarity problem at which no other solver is asked
 
 
 @overload
 def solve(
-    problem: BoxLCP, solver: Solver | None = None, *, start: Any = None, tolerance: float = 1e-8, throw: bool = True
+    problem: BoxLCP,
+    solver: Solver | Choice | None = None,
+    *,
+    start: Any = None,
+    tolerance: float = 1e-8,
+    throw: bool = True,
 ) -> Solution: ...
 
 
 @overload
 def solve(
     problem: ContactProblem,
-    solver: Solver | None = None,
+    solver: Solver | Choice | None = None,
     *,
     start: Any = None,
     tolerance: float = 1e-8,
@@ -44,7 +49,7 @@ def solve(
 
 def solve(
     problem: BoxLCP | ContactProblem,
-    solver: Solver | None = None,
+    solver: Solver | Choice | None = None,
     *,
     start: Any = None,
     tolerance: float = 1e-8,
@@ -65,19 +70,18 @@ def solve(
         raise InvalidProblem(f"solve: tolerance must be a positive number, got {tolerance!r}")
     refuse_misfit(problem, solver, start)
 
+    chosen: Any = solver
     found: Solution | ContactSolution
     if isinstance(problem, ContactProblem):
         impulse = None if start is None else starting_impulse(problem, start)
-        if hasattr(solver, "order"):
-            found = contact_by_islands(problem, solver, impulse, tolerance)
-        else:
-            found = certified_contact(problem, solver, impulse, tolerance)
+        ask = contact_by_islands if hasattr(solver, "order") else certified_contact
+        found = ask(problem, chosen, impulse, tolerance)
     else:
         z = None if start is None else starting_point(problem, start)
         found = (
-            in_turn(problem, solver, z, tolerance, certified)
+            in_turn(problem, chosen, z, tolerance, certified)
             if hasattr(solver, "order")
-            else certified(problem, solver, z, tolerance)
+            else certified(problem, chosen, z, tolerance)
         )
     if throw and found.status != Status.SOLVED:
         raise SolveFailed(found)
@@ -85,13 +89,13 @@ def solve(
 
 
 @cache
-def auto() -> Any:
+def auto() -> Choice:
     from stiction.solvers.auto import Auto
 
     return Auto()
 
 
-def in_turn(problem: Any, choice: Any, start: NDArray[np.float64] | None, tolerance: float, ask: Any) -> Any:
+def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tolerance: float, ask: Any) -> Any:
     """Ask the solvers of a choice until an answer is certified; the best of them, and what was tried."""
     best, trace = None, []
     for solver in choice.order(problem):
@@ -109,7 +113,7 @@ def in_turn(problem: Any, choice: Any, start: NDArray[np.float64] | None, tolera
 
 
 def contact_by_islands(
-    problem: ContactProblem, choice: Any, start: NDArray[np.float64] | None, tolerance: float
+    problem: ContactProblem, choice: Choice, start: NDArray[np.float64] | None, tolerance: float
 ) -> ContactSolution:
     """Contacts that have nothing to do with each other are solved apart, and judged together."""
     from stiction.problems.islands import islands
@@ -152,7 +156,7 @@ def certified_contact(
     )  # fmt: skip
 
 
-def refuse_misfit(problem: BoxLCP | ContactProblem, solver: Solver, start: Any) -> None:
+def refuse_misfit(problem: BoxLCP | ContactProblem, solver: Solver | Choice, start: Any) -> None:
     """Raise UnsupportedProblem, naming solvers that take the problem, if this one does not."""
     contract = getattr(solver, "contract", None)
     if contract is None:

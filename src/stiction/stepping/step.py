@@ -12,6 +12,7 @@ from stiction.stepping.time_stepping import TimeStepping
 
 if TYPE_CHECKING:
     from stiction.solvers.contract import Solver
+    from stiction.stepping.event_driven import EventDriven
     from stiction.stepping.report import Report
 
 _engines: WeakKeyDictionary[Any, Engine] = WeakKeyDictionary()
@@ -23,7 +24,7 @@ def step(
     *,
     law: Law = Coulomb(),  # noqa: B008 (frozen)
     solver: Solver | None = None,
-    stepper: TimeStepping = TimeStepping(),  # noqa: B008 (frozen)
+    stepper: TimeStepping | EventDriven = TimeStepping(),  # noqa: B008 (frozen)
 ) -> Report:
     """One step of `model.opt.timestep` with exact contact, on any compiled model.
 

@@ -1,0 +1,228 @@
+"""One step, from event to event (see `event_driven`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.bodies.motion import moved
+from stiction.bodies.stages import advance, smooth
+from stiction.bodies.state import energy
+from stiction.contacts.gather import DRY, Gathered, gather
+from stiction.contacts.margins import margins
+from stiction.contacts.write_back import write_back
+from stiction.errors import InvalidProblem, SolveFailed
+from stiction.problems.laws import Frictionless, Viscous, kind
+from stiction.solutions.status import Status
+from stiction.solvers.baraff import impulse_along
+from stiction.solvers.solve import solve
+from stiction.stepping.engine import viscosities
+from stiction.stepping.event_forces import Forces, pose
+from stiction.stepping.event_motion import TINY, Landing, Moment, Motion
+from stiction.stepping.event_rows import extended, inertia, joint_speeds, select, speeds
+from stiction.stepping.report import Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.problems.laws import Law
+    from stiction.solutions.contact import ContactSolution
+    from stiction.stepping.engine import Engine
+    from stiction.stepping.event_driven import EventDriven
+
+PIECES = 4  # of motion, for each of `impacts`, after which a step is ended at velocity level
+
+
+class Course(Motion):
+    """One step, on its way."""
+
+    def __init__(self, options: EventDriven, engine: Engine, law: Law, solver: Any) -> None:
+        super().__init__(options, engine, law, solver)
+        self.blows = self.pieces = 0
+        self.notes: list[str] = []
+        self.caught: tuple[Gathered, NDArray[np.bool_]] | None = None
+
+    def run(self) -> Report:
+        found = self.engine.look()
+        self.probe.follow(self.data)
+        potential, kinetic = energy(self.model, self.data)
+        begin = float(self.data.time)
+        while True:
+            moment = self.classify(found)
+            if self.blows >= 2 * self.options.impacts or self.pieces >= PIECES * self.options.impacts:
+                why = f"{self.blows} impacts and {self.pieces} pieces of motion in one step"
+                return self.finish(moment, begin, potential, kinetic, why)
+            if self.collide(moment):
+                found = self.look()
+                continue
+            self.pieces += 1
+            try:
+                forces = self.forces(self.engine.memory, moment)
+                landing = self.piece(moment, forces)
+            except SolveFailed as failure:
+                solution = failure.solution
+                if self.relieve(moment, solution):  # type: ignore[arg-type]
+                    found = self.look()
+                    continue
+                return self.finish(moment, begin, potential, kinetic, f"no forces ({solution.status.name.lower()})")
+            position, velocity = self.settle(moment, landing)
+            self.catch(moment, landing)
+            self.left -= landing.h
+            if self.left <= TINY * self.dt:
+                return self.report(moment, forces, position, velocity, begin, potential, kinetic)
+            self.data.qpos[:], self.data.qvel[:] = position, velocity
+            self.data.time += landing.h
+            found = self.look()
+
+    def look(self) -> Gathered:
+        """Contacts and forces at the present state, with the controls as they are."""
+        margins(self.engine.memory, self.engine.scratch, self.engine.scene.margin)
+        smooth(self.model, self.data, self.engine.mended)
+        return gather(self.engine.memory)
+
+    def classify(self, found: Gathered) -> Moment:
+        """Which contacts bear, and which of them slide."""
+        v = extended(found, np.array(self.data.qvel))
+        u = speeds(found, v)
+        still = (found.gap <= self.options.touch) & (np.abs(u[:, 0]) <= self.slow)
+        chosen = np.flatnonzero(still | (found.kind == DRY))
+        bearing, sliding = select(found, chosen), u[chosen, 1:]
+        speed = np.hypot(sliding[:, 0], sliding[:, 1])
+        slides = (speed > self.slow) & (bearing.friction > 0.0) & (kind(self.law) == "cone")
+        caught = slides & self.still_caught(found)[chosen]
+        slides &= ~caught
+        slip = np.where(slides[:, None], sliding / np.where(slides, speed, 1.0)[:, None], np.nan)
+        brake = np.where(caught[:, None], sliding / self.left, 0.0)
+        return Moment(found, chosen, bearing, inertia(self.engine.memory, found), v, u, slip, brake)
+
+    def still_caught(self, found: Gathered) -> NDArray[np.bool_]:
+        """(n,) contacts whose sliding has turned across itself before, in this step, and is to end with the step."""
+        if self.caught is None:
+            return np.zeros(found.n, bool)
+        old, caught = self.caught
+        self.caught = found, np.append(caught, False)[self.origins(old, found)]
+        return self.caught[1]
+
+    def catch(self, moment: Moment, landing: Landing) -> None:
+        """Mark what slid and has come to the end of its direction, but still moves across.
+
+        In space, a direction kept for a whole piece lets sliding end in ever shorter pieces: from here on it is slowed
+        down evenly to the end of the step, as far as friction can.
+        """
+        if self.caught is None and np.isnan(moment.slip).all():
+            return
+        slip = np.full((moment.found.n + 1, 2), np.nan)
+        slip[moment.chosen] = moment.slip
+        u = speeds(landing.found, extended(landing.found, landing.velocity))[:, 1:]
+        ended = (u * slip[landing.origin]).sum(axis=1) <= self.slow
+        before = self.still_caught(landing.found)
+        if ended.any() or before.any():
+            self.caught = landing.found, ended | before
+
+    # Impacts
+
+    def collide(self, moment: Moment) -> bool:
+        """If contacts that touch approach each other, or joints move apart, stop them by impulses."""
+        found, options = moment.found, self.options
+        touching = (found.gap <= options.touch) & (found.kind != DRY)
+        hits = touching & (moment.u[:, 0] < -self.slow)
+        apart = np.abs(joint_speeds(found, moment.v)).max(initial=0.0) > self.slow
+        if not (hits.any() or apart):
+            return False
+        self.blows += 1
+        bounce = options.restitution
+        if bounce and self.blows > options.impacts:
+            if self.blows == options.impacts + 1:
+                self.notes.append(f"more than {options.impacts} impacts in one step: the others are inelastic")
+            bounce = 0.0
+        self.strike(moment, np.flatnonzero(touching), moment.v, hits, bounce)
+        return True
+
+    def strike(
+        self, moment: Moment, chosen: NDArray[np.int64], v: NDArray[np.float64], hits: NDArray[np.bool_], bounce: float
+    ) -> None:
+        """Velocities after an impact at these contacts."""
+        options = self.options
+        law: Law = Frictionless() if isinstance(self.law, Viscous) else self.law  # viscous forces have no impulse
+        newton = bounce if options.impact == "newton" else 0.0
+        rate = np.where(hits, newton * moment.u[:, 0], 0.0)[chosen]
+        problem = pose(select(moment.found, chosen), moment.mass, law, velocity=v, gap_rate=rate)
+        self.engine.problem = problem
+        solution = self.certified(solve(problem, self.solver, tolerance=options.tolerance))
+        if bounce and options.impact == "poisson":
+            # Give back e times the normal impulse of compression, then let friction and new contacts act.
+            given = np.zeros_like(solution.impulse)
+            given[:, 0] = np.where(hits[chosen], bounce * solution.impulse[:, 0], 0.0)
+            raised = problem.respond(solution.impulse + given)[0]
+            problem = pose(select(moment.found, chosen), moment.mass, law, velocity=raised)
+            solution = self.certified(solve(problem, self.solver, tolerance=options.tolerance))
+        self.data.qvel[:] = solution.velocity[: self.model.nv]
+
+    def relieve(self, moment: Moment, solution: ContactSolution) -> bool:
+        """Where sliding friction leaves no forces, stop that sliding by an impulse along the ray, then strike."""
+        problem = solution.problem
+        if solution.status != Status.RAY or solution.ray is None or problem is None or not problem.slides:
+            return False
+        if problem.n != moment.chosen.size:
+            return False
+        self.blows += 1
+        try:
+            blow = impulse_along(problem, solution.ray, moment.v)
+        except InvalidProblem:
+            return False
+        total = float(blow.impulse[:, 0].sum())
+        self.notes.append(f"no forces exist at contacts that slide: an impulse of {total:.3g} N s instead")
+        touching = np.flatnonzero((moment.found.gap <= self.options.touch) & (moment.found.kind != DRY))
+        self.strike(moment, touching, blow.velocity, np.zeros(moment.found.n, bool), 0.0)
+        return True
+
+    # The end
+
+    def report(
+        self, moment: Moment, forces: Forces, position: NDArray[np.float64], velocity: NDArray[np.float64],
+        begin: float, potential: float, kinetic: float,
+    ) -> Report:  # fmt: skip
+        solution = forces.solution
+        self.leave(
+            moment.bearing, moment.v + self.dt * forces.acceleration, self.dt * solution.impulse,
+            self.dt * solution.joint_impulse, position, velocity, begin,
+        )  # fmt: skip
+        return self.told(solution, potential, kinetic)
+
+    def finish(self, moment: Moment, begin: float, potential: float, kinetic: float, why: str) -> Report:
+        """What is left of the step, at velocity level."""
+        found, left, dt, nv = moment.found, self.left, self.dt, self.model.nv
+        self.notes.append(f"{why}: the last {left:.3g} s at velocity level")
+        most = self.options.recovery
+        problem = pose(
+            found, found.mass.copy(), self.law, velocity=moment.v + (left / dt) * (found.free - moment.v),
+            gap_rate=np.maximum(found.gap / left, -most), joint_rate=np.clip(found.joint_gap / left, -most, most),
+            viscosity=left * viscosities(self.options.viscosity) if isinstance(self.law, Viscous) else None,
+        )  # fmt: skip
+        self.engine.problem = problem
+        solution = self.certified(solve(problem, self.solver, tolerance=self.options.tolerance))
+        velocity = solution.velocity[:nv]
+        position = self.apart(moved(self.model, np.array(self.data.qpos), velocity, left), velocity, left)
+        longer = dt / left
+        self.leave(
+            found, moment.v + longer * (solution.velocity - moment.v), longer * solution.impulse,
+            longer * solution.joint_impulse, position, np.array(velocity), begin,
+        )  # fmt: skip
+        return self.told(solution, potential, kinetic)
+
+    def leave(
+        self, found: Gathered, velocity: NDArray[np.float64], impulse: NDArray[np.float64],
+        joint_impulse: NDArray[np.float64], position: NDArray[np.float64], speed: NDArray[np.float64], begin: float,
+    ) -> None:  # fmt: skip
+        """Write forces where MuJoCo keeps its own, let it move whatever else moves, and set the state."""
+        write_back(self.engine.memory, found, velocity, impulse, joint_impulse)
+        advance(self.model, self.data)
+        self.data.qpos[:], self.data.qvel[:], self.data.time = position, speed, begin + self.dt
+        self.engine.keep(found, impulse)
+
+    def told(self, solution: ContactSolution, potential: float, kinetic: float) -> Report:
+        assert self.worst is not None
+        trace = (f"{self.pieces} pieces of motion, {self.blows} impacts", *self.notes, *solution.trace)
+        last = solution._replace(certificate=self.worst.certificate, trace=trace)
+        return Report(self.data.time, potential, kinetic, last)

@@ -1,0 +1,95 @@
+"""Forces while contact lasts, impulses when it begins: motion from event to event.
+
+    M a = f + Nᵀ f_n + Tᵀ f_t + Jᵀ f_j        between events, with the forces of `event_forces`
+    M (v⁺ - v) = Nᵀ p_n + Tᵀ p_t + Jᵀ p_j     at an impact, u_n⁺ >= -e u_n
+
+A contact bears while its gap is zero and it neither opens nor closes. A piece of motion, by symplectic Euler or
+classical Runge–Kutta, ends where a gap closes (an impact) or where sliding stops (its friction becomes static), found
+on the true gaps by secants and bisection; then forces are computed anew. One step is as many pieces as it takes to pass
+the model's timestep. What integration leaves in gaps and velocities of contacts that bear is taken back after each
+piece (`event_drift`), so that overlaps stay at `touch`, but for those of a scene's beginning, which vanish at
+`recovery`, and for some micrometres, seldom, where a contact runs over an edge within one long step of Euler's.
+
+Where no forces exist, since sliding friction presses a contact ever more (Painlevé), Baraff's ray is applied as an
+impulse until that sliding stops, and an impact follows. Bounces whose times accumulate (Zeno) are cut off: after
+`impacts` of them in one step, all are inelastic. What cannot be resolved so, or not with so few, ends the step at
+velocity level, as `TimeStepping` would. All three are told in the trace of the report's solution.
+
+The report's solution holds forces (N) in the place of impulses, those at the beginning of the step's last piece, and
+the worst certificate of all problems of the step; accelerations are in `data.qacc` (its velocities are those of the
+problem that was posed, see `event_forces`). Activations of actuators move once a step.
+
+[Baraff1994]; [Drumwright2013] for the viscous law.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.bodies.state import set_state, state
+from stiction.errors import InvalidProblem, UnsupportedProblem
+from stiction.problems.laws import kind
+from stiction.stepping.event_course import Course
+
+if TYPE_CHECKING:
+    from stiction.problems.laws import Law
+    from stiction.solvers.contract import Solver
+    from stiction.stepping.engine import Engine
+    from stiction.stepping.report import Report
+
+
+@dataclass(frozen=True)
+class EventDriven:
+    """Forces and events within the model's timestep.
+
+    method: "euler" (symplectic, dampers implicit) or "rk4" (classical Runge–Kutta, all forces explicit)
+    restitution, impact: of impacts, as in `TimeStepping`
+    viscosity: in N / (m/s), of every contact, for the law `Viscous`
+    touch: gap in m, above or below zero, at which bodies touch; slower than touch / timestep is at rest
+    impacts: in one step with restitution; those after are inelastic
+    recovery: speed, in m/s, at which overlaps and errors of joints are taken back at most
+    tolerance: of the certificates
+    """
+
+    method: str = "euler"
+    restitution: float = 0.0
+    impact: str = "newton"
+    viscosity: float | None = None
+    touch: float = 1e-9
+    impacts: int = 10
+    recovery: float = 0.1
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if self.method not in ("euler", "rk4"):
+            raise InvalidProblem(f"EventDriven: method must be 'euler' or 'rk4', got {self.method!r}")
+        if self.impact not in ("newton", "poisson"):
+            raise InvalidProblem(f"EventDriven: impact must be 'newton' or 'poisson', got {self.impact!r}")
+        for name, low, high in (("recovery", 0.0, math.inf), ("restitution", 0.0, 1.0), ("tolerance", 0.0, 1.0)):
+            value: Any = getattr(self, name)
+            if not (isinstance(value, (int, float)) and low <= value <= high):
+                raise InvalidProblem(f"EventDriven: {name} must be from {low:g} to {high:g}, got {value!r}")
+        if not (isinstance(self.touch, float) and 0.0 < self.touch < math.inf):
+            raise InvalidProblem(f"EventDriven: touch must be a distance above zero, in m, got {self.touch!r}")
+        if not (isinstance(self.impacts, int) and self.impacts >= 1):
+            raise InvalidProblem(f"EventDriven: impacts must be a whole number of at least 1, got {self.impacts!r}")
+        if self.viscosity is not None and not (np.isfinite(self.viscosity) and self.viscosity >= 0.0):
+            raise InvalidProblem(f"EventDriven: viscosity must not be negative, got {self.viscosity!r}")
+
+    def step(self, engine: Engine, law: Law, solver: Solver | None) -> Report:
+        """One step of the model's timestep; if a problem in it is not solved, nothing has moved."""
+        if kind(law) in ("pyramid", "box"):
+            raise UnsupportedProblem(
+                f"EventDriven does not take {law}: sliding friction has one direction; use Coulomb(), NoSlip(), "
+                "Viscous() or Frictionless()"
+            )
+        before = state(engine.model, engine.data)
+        try:
+            return Course(self, engine, law, solver).run()
+        except BaseException:
+            set_state(engine.model, engine.data, before)
+            raise

@@ -1,0 +1,137 @@
+"""The problem of forces at one moment: accelerations in the place of velocities, forces in that of impulses.
+
+    M (a - a_free) = Nᵀ f_n + Tᵀ f_t + Jᵀ f_j,     J a + J̇v = 0,     0 <= f_n  ⊥  N a + Ṅv >= 0
+
+- Coulomb: f_t = -mu f_n s where a contact slides in the direction s; where it does not, |f_t| <= mu f_n opposes
+  T a + Ṫv.
+- Viscous: f_t = -c T v, or -c T (v + h a) if implicit.
+- NoSlip: T a + Ṫv = 0.
+
+A contact problem has a constant for normals and joints, none for tangents, and its viscous law refers to the free
+velocity. Both are had by asking for a' = a + d instead of a: a'_free = a_free + d leaves the dynamics as they are, the
+constants become Ṅv - N d and J̇v - J d, and the tangents see T d. For Coulomb d solves T d = Ṫv at contacts that do not
+slide; for the viscous law a'_free = v, so d = v - a_free (in units of one second), and d = v/h if it is implicit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from stiction.contacts.gather import DRY
+from stiction.errors import InvalidScene, SolveFailed
+from stiction.problems.contact import densified, restored
+from stiction.problems.laws import Viscous, kind
+from stiction.solutions.contact import Mode
+from stiction.solvers.auto import Auto
+from stiction.solvers.baraff import Baraff
+from stiction.solvers.solve import solve
+from stiction.stepping.engine import viscosities
+from stiction.stepping.event_rows import joint_rows, speeds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.contacts.gather import Gathered
+    from stiction.problems.contact import ContactProblem
+    from stiction.problems.laws import Law
+    from stiction.solutions.contact import ContactSolution
+
+STRAIGHT = 1e-9  # part of the free accelerations below which the bending of tangents is left out
+DEPENDENT = 1e-9  # singular values, over the largest, of tangents that say nothing new
+
+
+class Forces(NamedTuple):
+    """The forces of a moment, certified, and the accelerations (m,) that they make."""
+
+    solution: ContactSolution
+    acceleration: NDArray[np.float64]
+
+
+def pose(
+    found: Gathered, mass: NDArray[np.float64], law: Law, *, velocity: NDArray[np.float64],
+    gap_rate: NDArray[np.float64] | None = None, joint_rate: NDArray[np.float64] | None = None,
+    slip: NDArray[np.float64] | None = None, viscosity: float | None = None,
+) -> ContactProblem:  # fmt: skip
+    """A contact problem with the rows of a moment."""
+    n, joints = found.n, joint_rows(found)
+    return restored({
+        "mass": mass,
+        "trees": found.starts,
+        "velocity": velocity,
+        "rows": found.rows,
+        "segments": found.segments,
+        "friction": found.friction,
+        "gap_rate": np.zeros(n) if gap_rate is None else gap_rate,
+        "joints": joints,
+        "joint_rate": np.zeros(len(joints)) if joint_rate is None else joint_rate,
+        "viscosity": None if viscosity is None else np.full(n, viscosity),
+        "slip": slip,
+        "law": law,
+        "delassus": None,
+        "offset": None,
+        "dim": 3,
+    })  # fmt: skip
+
+
+def pose_forces(
+    found: Gathered, mass: NDArray[np.float64], law: Law, velocity: NDArray[np.float64], free: NDArray[np.float64],
+    slip: NDArray[np.float64], bent: NDArray[np.float64], joints_bent: NDArray[np.float64],
+    viscosity: float | None, h: float,
+) -> tuple[ContactProblem, NDArray[np.float64]]:  # fmt: skip
+    """The problem of forces, and d, by which its accelerations exceed the true ones."""
+    if isinstance(law, Viscous):
+        if (found.kind == DRY).any():
+            raise InvalidScene(f"dry friction of joints (frictionloss) needs a law of Coulomb's, not {law}")
+        c = viscosities(viscosity)
+        d, viscosity = (velocity / h, h * c) if law.implicit else (velocity - free, c)
+    else:
+        d, viscosity = straightened(found, free, slip, bent), None
+    known = slip if not np.isnan(slip).all() else None
+    shift, joint_rate = speeds(found, d)[:, 0], joints_bent - joint_rows(found) @ d
+    problem = pose(
+        found, mass, law, velocity=free + d, gap_rate=bent[:, 0] - shift, joint_rate=joint_rate, slip=known,
+        viscosity=viscosity,
+    )  # fmt: skip
+    return problem, d
+
+
+def straightened(
+    found: Gathered, free: NDArray[np.float64], slip: NDArray[np.float64], bent: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """d with T d = Ṫv at the contacts that do not slide."""
+    still = np.flatnonzero(np.isnan(slip[:, 0]) & (found.friction > 0.0))
+    wanted = bent[still, 1:]
+    if not np.abs(wanted).max(initial=0.0) > STRAIGHT * np.abs(speeds(found, free)).max(initial=0.0):
+        return np.zeros(free.size)
+    tangents = densified(found.rows[still], found.segments[still], free.size)[:, 1:]
+    return np.asarray(np.linalg.lstsq(tangents.reshape(-1, free.size), wanted.ravel(), rcond=DEPENDENT)[0])
+
+
+def solve_forces(problem: ContactProblem, d: NDArray[np.float64], solver: Any, tolerance: float) -> Forces:
+    """Ask the solver, and others in its place where nothing slides yet and it fails or lets something slide.
+
+    Coulomb's law can have several answers where forces are not determined: of those, the one is taken in which fewer
+    contacts begin to slide. SolveFailed carries the answer that was found last; one that ends in a ray holds the ray.
+    """
+    found = solve(problem, solver, tolerance=tolerance, throw=False)
+    begins = int((found.mode == Mode.SLIDE).sum())
+    if not problem.slides and not (found.ok and (begins == 0 or kind(problem.law) != "cone")):
+        other = solve(problem, tolerance=tolerance, throw=False)
+        fewer = int((other.mode == Mode.SLIDE).sum()) < begins
+        if other.ok and (fewer or not found.ok):
+            why = f"lets {begins} contacts slide" if found.ok else found.status.name.lower()
+            told = f"{type(found.solver).__name__}: {why}; {type(other.solver).__name__} instead"
+            found = other._replace(trace=(told, *other.trace))
+    if not found.ok:
+        raise SolveFailed(found)
+    return Forces(found, found.velocity - d)
+
+
+def solver_of_forces(law: Law, solver: Any) -> Any:
+    """Baraff's, for laws that it takes, unless another was asked for; with friction, one that takes known slip."""
+    chosen = None if isinstance(solver, Auto) else solver
+    if chosen is not None and (chosen.contract.slip or kind(law) != "cone"):
+        return chosen
+    return Baraff() if kind(law) in Baraff.contract.laws else Auto()

@@ -1,0 +1,288 @@
+"""One piece of motion: forces at its beginning, where it ends, and what drift is taken back there.
+
+Symplectic Euler:  v⁺ = v + h a,  q⁺ = q + h v⁺.  Runge–Kutta: forces are computed anew at its three other stages, for
+the contacts that bore at the beginning; what slid then slides on, in the direction of its sliding, or in the one that
+it had once it has lost half of its speed.
+
+A piece is as long as what is left of the step, unless an event comes first: a gap that closes, or the end of a sliding.
+The first guess is when a gap would close at constant acceleration, so that nothing passes through a thin wall unseen.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from stiction.bodies.motion import Probe, moved
+from stiction.contacts.gather import DRY, Gathered, gather
+from stiction.contacts.identity import match
+from stiction.solutions.contact import Mode
+from stiction.stepping.event_drift import back_at_rest, back_in_place
+from stiction.stepping.event_forces import Forces, pose_forces, solve_forces, solver_of_forces
+from stiction.stepping.event_rows import bend, extended, inertia, select, speeds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.problems.laws import Law
+    from stiction.solutions.contact import ContactSolution
+    from stiction.stepping.engine import Engine
+    from stiction.stepping.event_driven import EventDriven
+
+STRIDE = 1.0 / 16.0  # of the timestep: for differences along the motion
+FAST = 0.5  # of its speed before: what has slowed down more keeps its direction of sliding until it stops
+LANDINGS = 60  # tries to find an event
+OPENING = 1e-9  # of the scale of accelerations: contacts that open no faster stay closed, loaded or not
+EXACT = 1e-2  # of `touch`: drift that is left as it is
+EXACTLY = 1e-6  # of the slowest speed: the same of velocities
+PASSES = 4  # in which drift is taken back
+TINY = 1e-10  # of the timestep: events are not told apart any more
+
+_probes: WeakKeyDictionary[Engine, Probe] = WeakKeyDictionary()
+
+
+class Moment(NamedTuple):
+    """What is known at the beginning of a piece of motion.
+
+    found: all contacts near; chosen: numbers of those that bear; bearing: those contacts
+    mass: blocks without dampers; v: velocities; u: (n, 3) of all contacts
+    slip: (k, 2) direction in which a contact that bears slides, NaN if it does not
+    brake: (k, 2) deceleration with which sliding that is caught would end with the step (see `Course.catch`)
+    """
+
+    found: Gathered
+    chosen: NDArray[np.int64]
+    bearing: Gathered
+    mass: NDArray[np.float64]
+    v: NDArray[np.float64]
+    u: NDArray[np.float64]
+    slip: NDArray[np.float64]
+    brake: NDArray[np.float64]
+
+
+class Landing(NamedTuple):
+    """Where a piece of motion of length h would end.
+
+    origin: for each contact there its number at the beginning, -1 if it is new
+    clear: least of what must not become negative: gaps over `touch`, speeds of sliding over the slowest
+    last: the forces computed last
+    """
+
+    h: float
+    position: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    found: Gathered
+    mass: NDArray[np.float64]
+    origin: NDArray[np.int64]
+    clear: float
+    last: Forces
+
+
+class Motion:
+    """Pieces of motion of one step."""
+
+    def __init__(self, options: EventDriven, engine: Engine, law: Law, solver: Any) -> None:
+        self.options, self.engine, self.law, self.solver = options, engine, law, solver
+        self.model, self.data = engine.model, engine.data
+        self.dt = float(engine.model.opt.timestep)
+        self.slow = options.touch / self.dt
+        self.by = solver_of_forces(law, solver)
+        self.left = self.dt
+        self.worst: ContactSolution | None = None
+        probe = _probes.get(engine)
+        if probe is None or probe.model is not engine.model:
+            probe = _probes[engine] = Probe(engine.model)
+        self.probe = probe
+
+    def certified(self, solution: ContactSolution) -> ContactSolution:
+        if self.worst is None or not solution.certificate.residual <= self.worst.certificate.residual:
+            self.worst = solution
+        return solution
+
+    def forces(self, memory: Any, moment: Moment, position: NDArray[np.float64] | None = None) -> Forces:
+        """Forces at contacts that bear, with what MuJoCo's memory knows of the smooth forces."""
+        nv, bearing = self.model.nv, moment.bearing
+        if position is None:
+            position = np.array(self.data.qpos)
+        if self.options.method == "euler":
+            free, mass = (bearing.free - moment.v) / self.dt, bearing.mass.copy()
+        else:
+            data = self.data if memory is self.engine.memory else self.probe.data
+            free, mass = np.append(data.qacc_smooth, bearing.free[nv:] / self.dt), moment.mass
+        bent, joints_bent = bend(self.probe, bearing, position, moment.v[:nv], STRIDE * self.dt)
+        problem, d = pose_forces(
+            bearing, mass, self.law, moment.v, free, moment.slip, bent + np.pad(moment.brake, ((0, 0), (1, 0))),
+            joints_bent, self.options.viscosity, self.dt,
+        )  # fmt: skip
+        self.engine.problem = problem
+        found = solve_forces(problem, d, self.by, self.options.tolerance)
+        self.certified(found.solution)
+        return found
+
+    def piece(self, moment: Moment, forces: Forces) -> Landing:
+        """Move on until the step ends or something happens."""
+        low, low_clear, high, high_clear = 0.0, None, None, 0.0
+        h = min(self.left, self.foreseen(moment, forces))
+        best: Landing | None = None
+        for _ in range(LANDINGS):
+            landing = self.land(moment, forces, h)
+            if landing.clear >= -1.0:
+                best = landing
+                if high is None or landing.clear <= 1.0:
+                    return landing
+                low, low_clear = h, landing.clear
+            else:
+                high, high_clear = h, landing.clear
+            assert high is not None
+            if high - low <= TINY * self.dt:
+                break
+            share = 0.5 if low_clear is None else low_clear / (low_clear - high_clear)
+            h = low + min(max(share, 0.05), 0.95) * (high - low)
+        return landing if best is None else best
+
+    def foreseen(self, moment: Moment, forces: Forces) -> float:
+        """When the first gap closes if normal accelerations stay: g + u t + a t² / 2 = 0, or a t² for Euler."""
+        if moment.found.n == moment.chosen.size:
+            return math.inf
+        away = np.ones(moment.found.n, bool)
+        away[moment.chosen] = False
+        gap, u = np.maximum(moment.found.gap[away], 0.0), moment.u[away, 0]
+        a = speeds(moment.found, forces.acceleration)[away, 0] * (2.0 if self.options.method == "euler" else 1.0)
+        root = u * u - 2.0 * a * gap
+        with np.errstate(divide="ignore", invalid="ignore"):
+            falls = np.where(a < 0.0, (u + np.sqrt(np.maximum(root, 0.0))) / -a, math.inf)
+            comes = np.where((u < 0.0) & (root >= 0.0), 2.0 * gap / (np.sqrt(np.maximum(root, 0.0)) - u), falls)
+        times = comes[(comes > TINY * self.dt) & ~np.isnan(comes)]
+        return float(times.min(initial=math.inf))
+
+    def land(self, moment: Moment, forces: Forces, h: float) -> Landing:
+        """The end of a piece of length h."""
+        nv, start = self.model.nv, np.array(self.data.qpos)
+        v, a, last = moment.v[:nv], forces.acceleration[:nv], forces
+        if self.options.method == "euler":
+            velocity = v + h * a
+            position = moved(self.model, start, velocity, h)
+        else:
+            velocities, accelerations = [v], [a]
+            for share in (0.5, 0.5, 1.0):
+                place = moved(self.model, start, velocities[-1], share * h)
+                speed = v + share * h * accelerations[-1]
+                last = self.stage(moment, place, speed, self.data.time + share * h)
+                velocities.append(speed)
+                accelerations.append(last.acceleration[:nv])
+            weights = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
+            velocity = v + h * (weights @ np.array(accelerations))
+            position = moved(self.model, start, weights @ np.array(velocities), h)
+        self.probe.place(position, velocity)
+        found = gather(self.probe.memory)
+        mass = inertia(self.probe.memory, found)
+        origin = self.origins(moment.found, found)
+        return Landing(h, position, velocity, found, mass, origin, self.clear(moment, found, origin, velocity), last)
+
+    def stage(
+        self, moment: Moment, position: NDArray[np.float64], velocity: NDArray[np.float64], time: float
+    ) -> Forces:
+        """Forces on the way, at the contacts that bore at the beginning; what slid then slides."""
+        self.probe.press(position, velocity, time)
+        found = gather(self.probe.memory)
+        place = np.full(moment.found.n + 1, -1)
+        place[moment.chosen] = np.arange(moment.chosen.size)
+        origin = self.origins(moment.found, found)
+        old = place[origin]
+        chosen = np.flatnonzero(old >= 0)
+        bearing, v = select(found, chosen), extended(found, velocity)
+        u, slid = speeds(bearing, v), moment.slip[old[chosen]]
+        along, speed = (slid * u[:, 1:]).sum(axis=1), np.hypot(u[:, 1], u[:, 2])
+        before = np.hypot(moment.u[origin[chosen], 1], moment.u[origin[chosen], 2])
+        turned = (along > FAST * before)[:, None]
+        slip = np.where(turned, u[:, 1:] / np.where(speed > 0.0, speed, 1.0)[:, None], slid)
+        brake = moment.brake[old[chosen]]
+        here = Moment(found, chosen, bearing, inertia(self.probe.memory, found), v, u, slip, brake)
+        return self.forces(self.probe.memory, here, position)
+
+    def clear(self, moment: Moment, found: Gathered, origin: NDArray[np.int64], velocity: NDArray[np.float64]) -> float:
+        """How far everything is from an event: negative once it has happened, within ±1 it is there."""
+        if not found.n:
+            return math.inf
+        bearing = np.zeros(moment.found.n + 1, bool)
+        bearing[moment.chosen] = True
+        before = np.append(np.minimum(moment.found.gap, 0.0), 0.0)  # overlaps may stay, but not grow
+        away = ~bearing[origin] & (found.kind != DRY)
+        least = float((found.gap - before[origin])[away].min(initial=math.inf)) / self.options.touch
+        slip = np.full((moment.found.n + 1, 2), np.nan)
+        slip[moment.chosen] = moment.slip
+        slides = np.flatnonzero(~np.isnan(slip[origin, 0]))
+        if slides.size:
+            u = speeds(found, extended(found, velocity))[slides, 1:]
+            least = min(least, float((u * slip[origin[slides]]).sum(axis=1).min()) / self.slow)
+        return least
+
+    def settle(self, moment: Moment, landing: Landing) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positions and velocities at the end of a piece, without the drift of contacts that bear."""
+        found, origin, mass = landing.found, landing.origin, landing.mass
+        nv, touch = self.model.nv, self.options.touch
+        most = self.options.recovery * landing.h + touch
+        position, velocity = landing.position, landing.velocity
+        closes, sticks = self.lasting(moment, landing.last.solution, landing.h >= (1.0 - TINY) * self.left)
+        near, pushed = most, np.zeros(moment.found.n + 1, bool)
+        for k in range(PASSES):
+            over = found.gap < -touch
+            pushed[origin[over & (origin >= 0)]] = True
+            held = over | pushed[origin] | (closes[origin] & (found.gap <= near))
+            if k == PASSES - 1:
+                only_deepest(found, over, held)
+            shift, farthest = back_in_place(found, mass, np.flatnonzero(held), most, EXACT * touch)
+            if shift is None:
+                break
+            most -= farthest
+            position = moved(self.model, position, shift[:nv], 1.0)
+            self.probe.place(position, velocity)
+            found = gather(self.probe.memory)
+            mass, origin = inertia(self.probe.memory, found), self.origins(moment.found, found)
+        held = closes[origin] & (found.gap <= near)
+        v = extended(found, velocity)
+        stuck, exact = np.flatnonzero(sticks[origin]), EXACTLY * self.slow
+        rest = back_at_rest(found, mass, v, np.flatnonzero(held), stuck, exact)
+        return position, velocity if rest is None else rest[:nv]
+
+    def lasting(self, moment: Moment, solution: ContactSolution, last: bool) -> NDArray[np.bool_]:
+        """(2, n + 1) of the contacts at the beginning, which stay closed and which stick; the last stands for none."""
+        closes, sticks = which = np.zeros((2, moment.found.n + 1), bool)
+        if len(solution.impulse) == moment.chosen.size:
+            opening = solution.contact_velocity[:, 0] > OPENING * solution.certificate.scale
+            closes[moment.chosen] = ~opening & (moment.bearing.kind != DRY)
+            still = np.isnan(moment.slip[:, 0]) & (moment.bearing.friction > 0.0)
+            if not last:
+                still &= ~moment.brake.any(axis=1)
+            sticks[moment.chosen] = (solution.mode == Mode.STICK) & still
+        return which
+
+    def apart(self, position: NDArray[np.float64], velocity: NDArray[np.float64], h: float) -> NDArray[np.float64]:
+        """Positions near these at which nothing overlaps."""
+        touch, most = self.options.touch, self.options.recovery * h
+        for _ in range(PASSES):
+            self.probe.place(position, velocity)
+            found = gather(self.probe.memory)
+            over = np.flatnonzero(found.gap < 0.0)
+            mass = inertia(self.probe.memory, found)
+            shift, farthest = back_in_place(found, mass, over, most, touch)
+            if shift is None:
+                break
+            most -= farthest
+            position = moved(self.model, position, shift[: self.model.nv], 1.0)
+        return position
+
+    def origins(self, old: Gathered, new: Gathered) -> NDArray[np.int64]:
+        """(n,) for each contact its number at the beginning, -1 if it is new."""
+        return match(self.probe.memory, old, new) if old.n and new.n else np.full(new.n, -1)
+
+
+def only_deepest(found: Gathered, over: NDArray[np.bool_], held: NDArray[np.bool_]) -> None:
+    """Of pairs that overlap, hold the deepest contact only: others may ask for what contradicts it, and may open."""
+    chosen = np.flatnonzero(over)
+    for i in chosen[np.argsort(-found.gap[chosen])]:
+        held[(found.pair == found.pair[i]).all(axis=1)] = False
+        held[i] = True

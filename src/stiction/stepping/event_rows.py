@@ -1,0 +1,148 @@
+"""Contacts of one moment: which of them count, how fast they move, and how their rows bend along the motion.
+
+    d/dt (N v) = N a + Ṅ v,      Ṅ v = (N(q + εv) v - N(q - εv) v) / 2ε
+
+The velocity of a contact changes with the acceleration, and because the rows change while everything moves on. This
+second part depends on the curvature of what touches, of which MuJoCo says nothing: it is a central difference along the
+motion, between contacts that are the same (`contacts.identity`). One that is found on one side only gets the one-sided
+difference, one that is found on none gets nothing. The same for the bilateral rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stiction.bodies.dynamics import inertia_of_tree
+from stiction.bodies.motion import moved
+from stiction.bodies.pointers import ints
+from stiction.compiled import kernel
+from stiction.contacts.gather import CONTACTS, VELOCITIES, Gathered, gather
+from stiction.contacts.identity import match
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.bodies.memory import Memory
+    from stiction.bodies.motion import Probe
+
+
+def select(found: Gathered, chosen: NDArray[np.int64]) -> Gathered:
+    """The same moment with these contacts only."""
+    counts = found.counts.copy()
+    counts[CONTACTS] = len(chosen)
+    numbers = (
+        found.mass, found.free, found.rows[chosen].ravel(), found.friction[chosen], found.gap[chosen],
+        found.spot[chosen].ravel(), found.joints.ravel(), found.joint_gap,
+    )  # fmt: skip
+    places = (
+        found.starts, found.segments[chosen].ravel(), found.joint_segments.ravel(), found.kind[chosen],
+        found.address[chosen], found.source[chosen], found.pair[chosen].ravel(),
+    )  # fmt: skip
+    return Gathered(counts, np.concatenate(numbers), np.concatenate(places))
+
+
+def extended(found: Gathered, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(m,) velocities with those that only dry friction knows, which stand still."""
+    return np.append(velocity, np.zeros(int(found.counts[VELOCITIES]) - velocity.size))
+
+
+def speeds(found: Gathered, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, 3) relative velocities n, t1, t2 of the contacts."""
+    u = np.empty((found.n, 3))
+    if found.n:
+        set_speeds(found.rows, found.segments, v, u)
+    return u
+
+
+def joint_speeds(found: Gathered, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(j,) rates of the bilateral rows, which should be zero."""
+    rows, segments = found.joints, found.joint_segments
+    u = np.empty((len(rows), 1))
+    if len(rows):
+        set_speeds(rows[:, None], segments, v, u)
+    return u[:, 0]
+
+
+def joint_rows(found: Gathered) -> NDArray[np.float64]:
+    """(j, m) bilateral rows over all velocities."""
+    rows, segments = found.joints, found.joint_segments
+    whole = np.zeros((len(rows), int(found.counts[VELOCITIES])))
+    if len(rows):
+        spread(rows, segments, whole)
+    return whole
+
+
+def inertia(memory: Memory, found: Gathered) -> NDArray[np.float64]:
+    """(entries,) blocks of the mass without the dampers that `Gathered.mass` holds."""
+    mass = found.mass.copy()
+    set_inertia(memory.model, memory.data, mass)
+    return mass
+
+
+def counterparts(memory: Memory, old: Gathered, new: Gathered) -> NDArray[np.int64]:
+    """(n,) for each old contact its number in the new moment, -1 if it is gone."""
+    where = np.full(old.n, -1)
+    if old.n and new.n:
+        previous = match(memory, old, new)
+        known = np.flatnonzero(previous >= 0)
+        where[previous[known]] = known
+    return where
+
+
+def bend(
+    probe: Probe, found: Gathered, position: NDArray[np.float64], velocity: NDArray[np.float64], stride: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(n, 3) change of the contacts' velocities and (j,) of the bilateral rows, from the change of their rows."""
+    n, j = found.n, len(found.joints)
+    if n + j == 0 or not velocity.any():
+        return np.zeros((n, 3)), np.zeros(j)
+    v = extended(found, velocity)
+    here = speeds(found, v)
+    ends, reach, joints = [here, here], np.zeros((2, n)), np.zeros((2, j))
+    for side, sense in enumerate((1.0, -1.0)):
+        probe.place(moved(probe.model, position, velocity, sense * stride), velocity)
+        there = gather(probe.memory)
+        where = counterparts(probe.memory, found, there)
+        known = where >= 0
+        ends[side] = np.where(known[:, None], speeds(there, v)[where] if there.n else here, here)
+        reach[side] = np.where(known, stride, 0.0)
+        joints[side] = joint_speeds(there, v)
+    span = reach.sum(axis=0)
+    turned = (ends[0] - ends[1]) / np.where(span > 0.0, span, 1.0)[:, None]
+    return turned, (joints[0] - joints[1]) / (2.0 * stride)
+
+
+@kernel
+def set_speeds(rows, segments, v, u):
+    for i in range(len(rows)):
+        first, length, second, more = segments[i, 0], segments[i, 1], segments[i, 2], segments[i, 3]
+        for c in range(rows.shape[1]):
+            total = 0.0
+            for e in range(length):
+                total += rows[i, c, e] * v[first + e]
+            for e in range(more):
+                total += rows[i, c, length + e] * v[second + e]
+            u[i, c] = total
+
+
+@kernel
+def spread(rows, segments, whole):
+    for i in range(len(rows)):
+        first, length, second, more = segments[i, 0], segments[i, 1], segments[i, 2], segments[i, 3]
+        for e in range(length):
+            whole[i, first + e] = rows[i, e]
+        for e in range(more):
+            whole[i, second + e] = rows[i, length + e]
+
+
+@kernel
+def set_inertia(model, data, mass):
+    m = model[0]
+    first, lengths = ints(m.tree_dofadr), ints(m.tree_dofnum)
+    place = 0
+    for t in range(m.ntree):
+        size = lengths[t]
+        inertia_of_tree(model, data, first[t], size, mass[place : place + size * size])
+        place += size * size
