@@ -26,11 +26,12 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+# A file's tests stay together, because they share the kernels that are compiled for them.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-all: lint
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -m "" -n 2 --dist loadfile
 
 bench: $(VENV)/.peers
 	$(BIN)/python benchmarks/run.py
