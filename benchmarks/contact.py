@@ -1,11 +1,18 @@
-"""Frictionless contact, n = 150: pivoting methods against one LAPACK solution and against quadratic programming."""
+"""Frictionless contact, n = 150: pivoting methods against one LAPACK solution and against quadratic programming.
+
+As an LCP in normal impulses, and as a contact problem, of which the solvers never form that matrix.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import peers
-from measure import Contestant, Table, ours, race
+from kernels import kernel
+from measure import Contestant, Table, aims_of, at_most, faster, ours, race, with_aims
 
 import stiction as st
+from stiction.problems import contact_families
 from stiction.problems.heaps import frictionless_contact, wall
 
 CONTACTS = 150
@@ -14,6 +21,10 @@ SCENES = {
     "heap of 18 bodies (rank about 95)": lambda seed: frictionless_contact(CONTACTS, seed, 18),
     "heap of 40 bodies (full rank)": lambda seed: frictionless_contact(CONTACTS, seed, 40),
     "brick wall (rank about 110, every contact closed)": lambda seed: wall(CONTACTS, seed),
+}
+BODIES = {
+    "heap of 19 bodies": lambda seed: contact_families.heap(19, seed),
+    "brick wall": lambda seed: contact_families.wall(6, 5, seed),
 }
 
 
@@ -28,7 +39,28 @@ def against_lapack(quick: bool) -> list[Table]:
     ]
     note = "`numpy.linalg.solve` solves no LCP: it is the time of one linear system of that size."
     tables = scenes(contestants, "numpy.linalg.solve", quick, 15)
-    return [Table(t.title, t.columns, t.rows, [note] if t is tables[-1] else (), t.numbers) for t in tables]
+    return [*tables[:-1], replace(tables[-1], notes=[note])]
+
+
+def without_matrix(quick: bool) -> list[Table]:
+    """Baraff's method, and principal pivoting, from masses and rows."""
+    contestants = [
+        peers.lapack_on_normals(),
+        kernel(st.Baraff()),
+        kernel(st.PrincipalPivot()),
+        ours(st.Baraff(), "Baraff, solve"),
+        ours(st.PrincipalPivot(), "PrincipalPivot, solve"),
+    ]
+    tables = []
+    for scene, make in BODIES.items():
+        problems = [make(seed).with_law(st.Frictionless()) for seed in range(2 if quick else 12)]
+        title = f"Frictionless contact from bodies, n = {problems[0].n}: {scene}"
+        table = race(title, problems, contestants, "numpy.linalg.solve", 9)
+        ratio = 1.0 / faster(table, "Baraff, kernel", "numpy.linalg.solve")
+        tables.append(
+            with_aims(table, at_most(f"{scene}, n = {problems[0].n}: Baraff over numpy.linalg.solve", 3.0, ratio))
+        )
+    return [*tables, aims_of(tables)]
 
 
 def against_quadratic_programming(quick: bool) -> list[Table]:

@@ -4,37 +4,74 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import stiction as st
+from stiction.problems.pyramid import pyramid_impulse
 
 TOLERANCE = 1e-8  # largest residual of the certificate that counts as solved
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A name, and `prepare(problem)`: what is not timed, returning what is (a function that returns z).
+    """A name, and `prepare(problem)`: what is not timed, returning what is (a function that returns the answer).
+
+    An answer is z of a complementarity problem; of a contact problem impulses (n, 3), or z of its `pyramid_lcp`.
 
     solves: False for a yardstick, whose result is no answer
+    law: of contact, under which it solves and is judged, if not that of the problem
     """
 
     name: str
     prepare: Callable[[Any], Callable[[], Any]]
     solves: bool = True
+    law: Any = None
+
+    def posed(self, problem: Any) -> Any:
+        return problem if self.law is None else problem.with_law(self.law)
+
+
+class Answer(NamedTuple):
+    """Of a contact problem, as `st.certify` takes it."""
+
+    impulse: Any
+    velocity: Any
+    joint_impulse: Any
+
+
+class Aim(NamedTuple):
+    """What was set out to be reached, and what the tables of the same run show."""
+
+    what: str
+    wanted: str
+    measured: float
+    reached: bool
+
+
+def at_least(what: str, wanted: float, measured: float) -> Aim:
+    return Aim(what, f"at least {wanted:g}", float(measured), bool(measured >= wanted))
+
+
+def at_most(what: str, wanted: float, measured: float) -> Aim:
+    return Aim(what, f"at most {wanted:g}", float(measured), bool(measured <= wanted))
 
 
 @dataclass(frozen=True)
 class Table:
-    """What `run.py` prints: text columns, and the numbers behind them for `--json`."""
+    """What `run.py` prints: text columns, and the numbers behind them for `--json`.
+
+    aims: what its numbers were meant to reach, collected by `aims_of`
+    """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
     numbers: dict[str, Any] = field(default_factory=dict)
+    aims: Sequence[Aim] = ()
 
     def text(self) -> str:
         widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
@@ -64,13 +101,14 @@ def race(title: str, problems: Sequence[Any], contestants: Sequence[Contestant],
     for k, problem in enumerate(problems):
         for r in range(-1, repeats):  # the first round, not counted, compiles and warms up
             for c, contestant in enumerate(contestants):
-                solve = contestant.prepare(problem)
+                posed = contestant.posed(problem)
+                solve = contestant.prepare(posed)
                 begin = time.perf_counter()
-                z = attempt(solve)
+                answer = attempt(solve)
                 if r >= 0:
                     seconds[c, k, r] = time.perf_counter() - begin
-                elif z is not None:
-                    residual[c, k] = st.certify(problem, z).residual if np.shape(z) == (problem.n,) else np.nan
+                elif answer is not None and contestant.solves:
+                    residual[c, k] = judged(posed, answer)
     typical = np.median(seconds, axis=2)
     ratio = typical / typical[[c.name for c in contestants].index(reference)]
     solved = residual <= TOLERANCE
@@ -80,7 +118,7 @@ def race(title: str, problems: Sequence[Any], contestants: Sequence[Contestant],
             c.name,
             duration(float(np.median(seconds[i]))),
             duration(float(np.percentile(seconds[i], 99))),
-            f"{np.median(ratio[i]):.2f}",
+            ratio_text(float(np.median(ratio[i]))),
             f"{100 * solved[i].mean():.0f} %" if c.solves else "",
             f"{np.nanmax(residual[i]):.0e}" if c.solves and np.isfinite(residual[i]).any() else "",
         )
@@ -102,14 +140,59 @@ def attempt(solve: Callable[[], Any]) -> Any:
         return None
 
 
-def ours(solver: Any, name: str = "") -> Contestant:
+def judged(problem: Any, answer: Any) -> float:
+    """The residual of our certificate."""
+    if not isinstance(problem, st.ContactProblem):
+        return st.certify(problem, answer).residual
+    impulse = answer if np.shape(answer) == (problem.n, 3) else pyramid_impulse(problem, answer)
+    return st.certify(problem, Answer(impulse, *problem.respond(impulse))).residual
+
+
+def ours(solver: Any, name: str = "", law: Any = None) -> Contestant:
     """`stiction.solve` as a user calls it, on a problem not seen before: certificate included."""
 
     def prepare(problem: Any) -> Callable[[], Any]:
-        fresh = type(problem)(*problem.__reduce__()[1])
+        fresh = unseen(problem)
+        if isinstance(problem, st.ContactProblem):
+            return lambda: st.solve(fresh, solver, throw=False).impulse
         return lambda: st.solve(fresh, solver, throw=False).z
 
-    return Contestant(name or type(solver).__name__, prepare)
+    return Contestant(name or type(solver).__name__, prepare, law=law)
+
+
+def unseen(problem: Any) -> Any:
+    """The same problem, without what it remembers of itself."""
+    build, fields = problem.__reduce__()
+    return build(*fields)
+
+
+def faster(table: Table, name: str, reference: str) -> float:
+    """How many times, in the median over the problems that the reference solves (over all, if it solves none)."""
+    gain = np.array(table.numbers["seconds"][reference]) / np.array(table.numbers["seconds"][name])
+    solved = np.array(table.numbers["residual"][reference]) <= TOLERANCE
+    return float(np.median(gain[solved] if solved.any() else gain))
+
+
+def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    """Of the power of the size with which time grows, by least squares."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def with_aims(table: Table, *aims: Aim) -> Table:
+    return replace(table, aims=aims)
+
+
+def aims_of(tables: Sequence[Table], note: str = "") -> Table:
+    """All of them in one table, and what there is to say of them."""
+    found = [aim for table in tables for aim in table.aims]
+    rows = [(aim.what, aim.wanted, f"{aim.measured:.3g}", "" if aim.reached else "missed") for aim in found]
+    numbers = {"aims": [aim._asdict() for aim in found]}
+    columns, notes = ("aim", "wanted", "measured", ""), (note,) if note else ()
+    return Table("Aims, from the tables above", columns, rows, notes, numbers)
+
+
+def ratio_text(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
 def duration(seconds: float) -> str:

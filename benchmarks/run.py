@@ -1,8 +1,8 @@
 """Time, residual and success rate of the solvers, each peer in the same run.
 
 `python benchmarks/run.py` prints all tables, `run.py lemke contact` some of them; `--quick` shows that it runs,
-`--markdown` prints Markdown, `--into docs/performance.md` renews the tables of that page, `--json FILE` keeps the
-numbers.
+`--markdown` prints Markdown, `--into docs/performance.md` renews the tables of these suites in that page, `--json FILE`
+keeps the numbers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from measure import Table
 
 ROOT = Path(__file__).resolve().parent.parent
-MARK = "<!-- tables -->\n"  # what follows it in a page is renewed by `--into`
+MARK = "<!-- tables -->\n"  # what follows it in a page is made by `--into`
 PACKAGES = ("numpy", "numba", "quantecon", "quadprog", "daqp", "proxsuite")
 
 
@@ -35,7 +36,12 @@ def prepare_environment() -> None:
 def main() -> None:
     prepare_environment()
     import contact
+    import contact_calls
+    import contact_starts
     import definite
+    import friction
+    import growth
+    import no_slip
     import overhead
     import warm_start
 
@@ -46,16 +52,29 @@ def main() -> None:
         "block": definite.block_factorizations,
         "warm": warm_start.gains,
         "overhead": overhead.costs,
+        "baraff": contact.without_matrix,
+        "pyramid": friction.pyramids,
+        "cone": friction.cones,
+        "box": friction.boxes,
+        "heap": friction.heaps,
+        "no-slip": no_slip.against_stewart_trinkle,
+        "growth": growth.pegs,
+        "start": contact_starts.gains,
+        "call": contact_calls.overhead,
     }
     parser = argparse.ArgumentParser(description="Time, residual and success rate of the solvers and their peers.")
     parser.add_argument("suite", nargs="*", help=f"of {', '.join(suites)}; all if none is named")
     parser.add_argument("--quick", action="store_true", help="fewer problems: to see that it runs")
     parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
-    parser.add_argument("--into", type=Path, metavar="PAGE", help=f"replace what follows {MARK.strip()} in a page")
+    parser.add_argument("--into", type=Path, metavar="PAGE", help=f"renew the tables after {MARK.strip()} in a page")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers behind the tables")
     options = parser.parse_args()
-    if options.into and MARK not in options.into.read_text(encoding="utf-8"):
-        parser.error(f"{options.into} has no line {MARK.strip()}")
+    if options.into:
+        _, mark, tables_before = options.into.read_text(encoding="utf-8").partition(MARK)
+        if not mark:
+            parser.error(f"{options.into} has no line {MARK.strip()}")
+        if options.suite and "<!-- suite " in tables_before and f"{machine()}.\n" not in tables_before:
+            parser.error(f"{options.into} was measured on another machine or with other packages: renew all of it")
     unknown = [name for name in options.suite if name not in suites]
     if unknown:
         parser.error(f"no suite {unknown[0]!r}; there are {', '.join(suites)}")
@@ -67,12 +86,20 @@ def main() -> None:
             print(table.markdown() if options.markdown else table.text(), flush=True)
             tables.append((name, table))
     if options.into:
-        text = options.into.read_text(encoding="utf-8").partition(MARK)[0]
-        pages = [text + MARK, machine() + ".\n", *(table.markdown().rstrip() + "\n" for _, table in tables)]
-        options.into.write_text("\n".join(pages), encoding="utf-8")
+        found = {name: [table.markdown() for suite, table in tables if suite == name] for name, _ in tables}
+        options.into.write_text(renewed(options.into.read_text(encoding="utf-8"), found), encoding="utf-8")
     if options.json:
         numbers = [{"suite": name, "title": table.title, **table.numbers} for name, table in tables]
         options.json.write_text(json.dumps({"machine": machine(), "tables": numbers}, indent=1))
+
+
+def renewed(page: str, found: dict[str, list[str]]) -> str:
+    """A page with these suites' tables in place of those it has; others stay."""
+    head, _, tables = page.partition(MARK)
+    blocks = dict(re.findall(r"^<!-- suite (\S+) -->\n(.*?)(?=^<!-- suite |\Z)", tables, re.MULTILINE | re.DOTALL))
+    blocks |= {name: "\n" + "\n".join(table.rstrip() + "\n" for table in made) for name, made in found.items()}
+    parts = [f"<!-- suite {name} -->\n{block.rstrip()}\n" for name, block in blocks.items()]
+    return f"{head}{MARK}\n{machine()}.\n\n" + "\n".join(parts)
 
 
 def machine() -> str:

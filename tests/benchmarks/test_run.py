@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,10 +18,61 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(RUN), *arguments], capture_output=True, text=True, encoding="utf-8")
 
 
+def module() -> Any:
+    spec = importlib.util.spec_from_file_location("benchmarks_run", RUN)
+    assert spec is not None
+    assert spec.loader is not None
+    run = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(run)
+    return run
+
+
 def test_an_unknown_suite_is_refused():
     ended = bench("lemkee")
     assert ended.returncode == 2
-    assert "no suite 'lemkee'; there are lemke, contact, quadratic, block, warm, overhead" in ended.stderr
+    assert (
+        "no suite 'lemkee'; there are lemke, contact, quadratic, block, warm, overhead, baraff, pyramid, "
+        in ended.stderr
+    )
+
+
+def test_suites_are_renewed_one_by_one():
+    run = module()
+    page = run.renewed("# Kept\n\n<!-- tables -->\nstale\n", {"block": ["old"], "warm": ["other"]})
+    assert page.startswith(f"# Kept\n\n<!-- tables -->\n\n{run.machine()}.\n\n<!-- suite block -->\n\nold\n")
+    assert "stale" not in page
+    again = run.renewed(page, {"block": ["new", "newer"]})
+    assert again == page.replace("old\n", "new\n\nnewer\n")
+    assert run.renewed(again, {}) == again
+
+
+def test_a_page_measured_elsewhere_is_renewed_whole_or_not_at_all(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- tables -->\n\nAn abacus.\n\n<!-- suite block -->\n", encoding="utf-8")
+    ended = bench("block", "--into", str(page))
+    assert ended.returncode == 2
+    assert "was measured on another machine or with other packages: renew all of it" in ended.stderr
+
+
+def test_a_page_without_its_mark_is_refused(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Nothing\n", encoding="utf-8")
+    ended = bench("--into", str(page))
+    assert ended.returncode == 2
+    assert "has no line <!-- tables -->" in ended.stderr
+
+
+@pytest.mark.slow
+def test_aims_tell_what_is_missed(tmp_path):
+    ended = bench("call", "no-slip", "--quick", "--json", str(tmp_path / "numbers.json"))
+    assert ended.returncode == 0, ended.stderr
+    tables = json.loads((tmp_path / "numbers.json").read_text())["tables"]
+    aims = [aim for table in tables for aim in table.get("aims", ())]
+    assert len(aims) == 4
+    for aim in aims:
+        bound = float(aim["wanted"].split()[-1])
+        assert aim["reached"] == (aim["measured"] >= bound if "least" in aim["wanted"] else aim["measured"] <= bound)
+    assert ended.stdout.count("missed") == sum(not aim["reached"] for aim in aims)
 
 
 @pytest.mark.slow

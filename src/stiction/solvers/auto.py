@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from stiction.solvers.contract import Solver
 
 SLIDING = (Baraff(),)
+MANY = 200  # contacts beyond which the cone's last attempts, which may take minutes, are not made
 
 
 @cache
@@ -70,7 +71,12 @@ class Auto:
     def order(self, problem: BoxLCP | ContactProblem) -> tuple[Solver, ...]:
         """Whom to ask, the first choice first."""
         if isinstance(problem, ContactProblem):
-            return SLIDING if problem.slip is not None and problem.slides else by_law(self.aim)[kind(problem.law)]
+            if problem.slip is not None and problem.slides:
+                return SLIDING
+            law = kind(problem.law)
+            if law == "cone" and problem.n > MANY:
+                return (ConeNewton(tolerance=self.aim, last_cycles=0),)
+            return by_law(self.aim)[law]
         principal = problem.smallest_diagonal >= 0.0
         order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]
         order += [CottleDantzig(), SmoothingNewton()] if principal else []
