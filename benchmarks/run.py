@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "<!-- tables -->\n"  # what follows it in a page is made by `--into`
-PACKAGES = ("numpy", "numba", "quantecon", "quadprog", "daqp", "proxsuite")
+PACKAGES = ("numpy", "numba", "quantecon", "quadprog", "daqp", "proxsuite", "mujoco")
 
 
 def prepare_environment() -> None:
@@ -43,6 +43,7 @@ def main() -> None:
     import growth
     import no_slip
     import overhead
+    import steps
     import warm_start
 
     suites = {
@@ -61,6 +62,7 @@ def main() -> None:
         "growth": growth.pegs,
         "start": contact_starts.gains,
         "call": contact_calls.overhead,
+        "steps": steps.tables,
     }
     parser = argparse.ArgumentParser(description="Time, residual and success rate of the solvers and their peers.")
     parser.add_argument("suite", nargs="*", help=f"of {', '.join(suites)}; all if none is named")

@@ -19,7 +19,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CITATION = re.compile(r"\[([A-Z][A-Za-z]+\d{4})\b")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/contact.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/contact.md", "docs/simulation.md"])
 def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     """Every python block is run, in order and in one namespace; a text block after it is its output."""
     text = (ROOT / page).read_text(encoding="utf-8")

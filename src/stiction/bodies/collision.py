@@ -7,10 +7,10 @@ single closest pair is exact). And parallel cylinders get one contact, at one en
 
 So a model with cylinders or meshes is stepped with one stage more, between collision and the posing of constraints:
 
-- Two cylinders whose sides face each other touch where their axes are nearest; if these are within PARALLEL of each
+- Two cylinders, or nearly parallel capsules, whose sides face each other touch where their axes are nearest; if these are within PARALLEL of each
   other, also at both ends of the part that they share.
 - A pair whose nearest contact is farther than the true distance (`mj_geomDistance`) gets the true nearest points and
-  direction instead.
+  direction instead; others of its patch stay if they face the same way, else what rests on a face would rock.
 
 Heightfields: at a margin of 5 mm MuJoCo's normals tilt up to 78° on terrain of 30°; margins are therefore small for
 what moves slowly (`contacts.margins`). Terrain of boxes or meshes is better.
@@ -38,6 +38,7 @@ PLANE, HFIELD, CAPSULE, CYLINDER, BOX, MESH = 0, 1, 3, 5, 6, 7  # mjtGeom
 PARALLEL = 0.1  # rad: axes that are at most so far apart get contacts at the ends of what they share
 EXACTLY = 1e-12  # squared sine of an angle that is none
 FARTHER = 1e-6  # of the smaller radius: error of a distance that is mended
+ALIGNED = 0.999  # cosine of the angle between normals that agree
 SURE = 1e-9  # m: distance below which its direction is not
 
 
@@ -45,7 +46,11 @@ def needs_mending(model: Any) -> bool:
     """Whether geoms are there whose contacts may err."""
     kinds = set(model.geom_type[(model.geom_contype | model.geom_conaffinity) != 0].tolist())
     kinds |= {int(model.geom_type[g]) for g in (*model.pair_geom1, *model.pair_geom2)}
-    return bool(kinds & {CYLINDER, MESH})
+    if kinds & {CYLINDER, MESH}:
+        return True
+    capsules = (model.geom_type == CAPSULE) & ((model.geom_contype | model.geom_conaffinity) != 0)
+    trees = set(model.body_treeid[model.geom_bodyid[capsules]].tolist())
+    return len(trees) > 1
 
 
 def mend(model: Any, data: Any, memory: Memory) -> None:
@@ -63,10 +68,14 @@ def mend(model: Any, data: Any, memory: Memory) -> None:
         radius = min(r for r in model.geom_rbound[[one, two]] if r > 0.0)
         true = mj.mj_geomDistance(model, data, one, two, nearest + radius, reach)
         if true < nearest - FARTHER * radius and abs(true) > SURE:
-            contacts.dist[first] = true
-            contacts.pos[first] = 0.5 * (reach[:3] + reach[3:])
-            contacts.frame[first] = frame((reach[3:] - reach[:3]) / true)
-            contacts.exclude[first + 1 : end] = 1
+            # A patch that faces the same way only lacks a point between its own; another is wrong altogether.
+            direction = (reach[3:] - reach[:3]) / true
+            contacts.exclude[first:end] = contacts.frame[first:end, :3] @ direction < ALIGNED
+            place = first + int(np.argmin(contacts.dist[first:end]))
+            contacts.dist[place] = true
+            contacts.pos[place] = 0.5 * (reach[:3] + reach[3:])
+            contacts.frame[place] = frame(direction)
+            contacts.exclude[place] = 0
     for row in second[:added]:
         contact = data.contact[int(row[13])]
         kept = (contact.dist, contact.pos.copy(), contact.frame.copy())
@@ -105,13 +114,13 @@ def mend_cylinders(model, data, where, second, runs):
             end += 1
         if one >= 0 and two >= 0:
             a, b = kinds[one], kinds[two]
-            if a == CYLINDER and b == CYLINDER:
+            if a == b and a in (CAPSULE, CYLINDER):
                 points = side_by_side(model, data, where, first, one, two, second[added:])
                 if points > 0:
                     for c in range(first + 1, end):
                         ints(d.contact + c * where[SIZE] + where[EXCLUDE])[0] = 1
                     added += points - 1
-                else:
+                elif a == CYLINDER:
                     runs[doubtful, 0], runs[doubtful, 1] = first, end
                     doubtful += 1
             elif (a in (CYLINDER, MESH) or b in (CYLINDER, MESH)) and angular(a) and angular(b):
@@ -153,7 +162,7 @@ def side_by_side(model, data, where, contact, one, two, second):
         s, t = (b * e - c) / crossed, (e - b * c) / crossed
     inside = crossed > EXACTLY and abs(s) < h and abs(t) < k
     if crossed > PARALLEL * PARALLEL:
-        if not inside:
+        if not inside or ints(m.geom_type)[one] == CAPSULE:
             return 0
         touch(model, data, one, two, s, t, dist, pos, frame)
         return 1
@@ -163,6 +172,14 @@ def side_by_side(model, data, where, contact, one, two, second):
         low, high = high, low
     low, high = max(low, -h), min(high, h)
     if not low < high:
+        return 0
+    # End on end: they overlap less along their axes than across them.
+    middle, square = 0.5 * (low + high), 0.0
+    for a in range(3):
+        p = place[3 * one + a] + middle * R[9 * one + 3 * a + 2]
+        q = place[3 * two + a] + (e + b * middle) * R[9 * two + 3 * a + 2]
+        square += (q - p) * (q - p)
+    if sizes[3 * one] + sizes[3 * two] - square**0.5 > high - low:
         return 0
     ends = second[0]
     touch(model, data, one, two, high, e + b * high, ends[:1], ends[1:4], ends[4:13])
