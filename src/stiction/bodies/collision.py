@@ -7,8 +7,8 @@ single closest pair is exact). And parallel cylinders get one contact, at one en
 
 So a model with cylinders or meshes is stepped with one stage more, between collision and the posing of constraints:
 
-- Two cylinders, or nearly parallel capsules, whose sides face each other touch where their axes are nearest; if these are within PARALLEL of each
-  other, also at both ends of the part that they share.
+- Two cylinders, or nearly parallel capsules, whose sides face each other touch where their axes are nearest; if these
+  are within PARALLEL of each other, also at both ends of the part that they share.
 - A pair whose nearest contact is farther than the true distance (`mj_geomDistance`) gets the true nearest points and
   direction instead; others of its patch stay if they face the same way, else what rests on a face would rock.
 
