@@ -9,6 +9,7 @@ mujoco = pytest.importorskip("mujoco", minversion="4.0")
 
 from stiction.bodies.scene import Scene  # noqa: E402
 from stiction.bodies.stages import mended_step1, smooth  # noqa: E402
+from stiction.stepping import Simulation  # noqa: E402
 
 LOG = '<geom type="cylinder" size=".1 .3" euler="90 0 0"/>'
 SHAPES = {
@@ -102,3 +103,33 @@ def test_a_mended_stage_is_mujocos_own_where_nothing_is_mended():
     for plain, other in zip(*answers, strict=True):
         assert plain.size
         assert np.array_equal(plain, other)
+
+
+CAPSULES = """
+<mujoco><option timestep="0.005"/><worldbody><geom type="capsule" fromto="-.5 0 .1 .5 0 .1" size=".1"/>
+<body pos="0 0 .3" euler="0 0 {}"><freejoint/><geom type="capsule" fromto="-.5 0 0 .5 0 0" size=".1"/></body>
+</worldbody></mujoco>
+"""
+COLUMN = """
+<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="2 2 1"/>
+<body pos="0 0 .2"><freejoint/><geom type="cylinder" size=".1 .2" mass="1"/></body>
+<body pos="0 0 {}"><freejoint/><geom type="cylinder" size=".1 .2" mass="1"/></body></worldbody></mujoco>
+"""
+
+
+@pytest.mark.parametrize(("turned", "count"), [(0.0, 2), (1.0, 3)])
+def test_capsules_on_each_other_do_not_rock(turned, count):
+    sim = Simulation(Scene.from_xml(CAPSULES.format(turned)))
+    for _ in sim.run(0.1):
+        assert sim.engine.gathered.n == count
+        assert sim.engine.gathered.gap.min() >= -1e-9
+    assert np.abs(sim.data.qvel).max() <= 1e-9
+
+
+@pytest.mark.parametrize("height", [0.6, 0.599, 0.59])
+def test_cylinders_end_on_end_stand_and_take_back_an_overlap(height):
+    sim = Simulation(Scene.from_xml(COLUMN.format(height)))
+    for _ in sim.run(1.0):
+        assert np.abs(sim.data.qvel).max() <= 0.2
+    assert sim.data.qpos[9] == pytest.approx(0.6, abs=1e-9)
+    assert np.abs(sim.data.qvel).max() <= 1e-9

@@ -366,6 +366,8 @@ def between(data, where, i, k, l, near):
     """Whether contact i lies at k = l, or strictly between k and l, no deeper than they say, with the same normal."""
     d = data[0]
     here, one, two = d.contact + i * where[SIZE], d.contact + k * where[SIZE], d.contact + l * where[SIZE]
+    if ints(one + where[ADDRESS])[0] < 0 or ints(two + where[ADDRESS])[0] < 0:
+        return False  # excluded: it says nothing
     p, a, b = floats(here + where[POS]), floats(one + where[POS]), floats(two + where[POS])
     n, na, nb = floats(here + where[FRAME]), floats(one + where[FRAME]), floats(two + where[FRAME])
     square, along = 0.0, 0.0
