@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: help demo test test-all bench docs lint clean
 
 help:
-	@echo "make demo      a pinched capsule, held and let sink; the solvers on a few named problems"
+	@echo "make demo      a pinched capsule, held here and sinking there; five blocks under every law"
 	@echo "make test      lint, types, import layers, tests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make bench     time and residual against other packages"
@@ -18,7 +18,7 @@ help:
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/pinched_capsule.py
-	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/laws.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

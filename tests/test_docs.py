@@ -57,10 +57,18 @@ def test_examples_run_and_are_short(example):
     assert len(example.read_text(encoding="utf-8").splitlines()) <= 60
 
 
-def test_the_demo_shows_every_solver_and_a_proof():
+def test_every_law_is_shown_solved():
+    shown = output_of(ROOT / "examples" / "laws.py")
+    for law in ("Coulomb()", "Coulomb(facets=8)", "BoxFriction", "NoSlip", "Viscous", "Frictionless"):
+        line = next(line for line in shown.splitlines() if line.strip().startswith(law))
+        assert float(re.search(r" (\d+e-\d+) ", line)[1]) <= 1e-8, line
+    assert "contact forces are not determined" in shown
+
+
+def test_the_complementarity_example_shows_every_solver_and_a_proof():
     from stiction.solvers import COMPLEMENTARITY, Auto
 
-    shown = output_of(ROOT / "examples" / "demo.py")
+    shown = output_of(ROOT / "examples" / "complementarity.py")
     hopeless = shown.partition("no solution exists")[2]
     assert "proves that there is no solution" in hopeless
     assert " SOLVED " not in hopeless

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 
-mujoco = pytest.importorskip("mujoco", minversion="4.0")
-
-from stiction.bodies.scene import Scene  # noqa: E402
-from stiction.bodies.stages import mended_step1, smooth  # noqa: E402
-from stiction.stepping import Simulation  # noqa: E402
+from stiction.bodies.scene import Scene
+from stiction.bodies.stages import mended_step1, smooth
+from stiction.stepping import Simulation
 
 LOG = '<geom type="cylinder" size=".1 .3" euler="90 0 0"/>'
 SHAPES = {

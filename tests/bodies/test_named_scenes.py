@@ -5,17 +5,15 @@ from __future__ import annotations
 from functools import partial
 from math import atan, sqrt
 
+import mujoco
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from stiction.bodies.named import SCENES, NamedScene
+from stiction.bodies.named.lacoursiere import rows_of
+from stiction.bodies.named.walker import BONE, LEGS, OFFSET, angles
 from stiction.errors import InvalidScene
-
-mujoco = pytest.importorskip("mujoco")
-
-from stiction.bodies.named import SCENES, NamedScene  # noqa: E402
-from stiction.bodies.named.lacoursiere import rows_of  # noqa: E402
-from stiction.bodies.named.walker import BONE, LEGS, OFFSET, angles  # noqa: E402
 
 TOUCHING = 1e-9  # m
 

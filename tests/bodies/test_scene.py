@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import sys
 
+import mujoco
 import numpy as np
 import pytest
 
-mujoco = pytest.importorskip("mujoco", minversion="4.0")
-
-from stiction import optional  # noqa: E402
-from stiction.bodies.memory import DATA, MODEL, memory  # noqa: E402
-from stiction.bodies.scene import Scene  # noqa: E402
-from stiction.errors import InvalidScene, MissingDependency  # noqa: E402
+from stiction import optional
+from stiction.bodies.memory import DATA, MODEL, memory
+from stiction.bodies.scene import Scene
+from stiction.errors import InvalidScene, MissingDependency
 
 BOX = """<mujoco model="a box"><worldbody><geom type="plane" size="1 1 1"/>
 <body name="box" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" {geom}/></body></worldbody>{more}</mujoco>"""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 
-mujoco = pytest.importorskip("mujoco", minversion="4.0")
-
-import stiction as st  # noqa: E402
-from stiction.bodies.scene import Scene  # noqa: E402
-from stiction.bodies.stages import advance, smooth  # noqa: E402
-from stiction.contacts.gather import CONTACT, DRY, LIMIT, gather  # noqa: E402
-from stiction.contacts.identity import match  # noqa: E402
-from stiction.contacts.margins import margins  # noqa: E402
-from stiction.contacts.write_back import write_back  # noqa: E402
-from stiction.errors import InvalidScene  # noqa: E402
+import stiction as st
+from stiction.bodies.scene import Scene
+from stiction.bodies.stages import advance, smooth
+from stiction.contacts.gather import CONTACT, DRY, LIMIT, gather
+from stiction.contacts.identity import match
+from stiction.contacts.margins import margins
+from stiction.contacts.write_back import write_back
+from stiction.errors import InvalidScene
 
 PLANE = '<geom type="plane" size="1 1 1"/>'
 

@@ -344,7 +344,6 @@ def test_friction_is_replaced():
 
 
 def test_published_problems():
-    pytest.importorskip("h5py")
     problems = contact_classics()
     assert len(problems) == 31
     assert sorted(problem.n for problem in problems.values())[-1] == 256

@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from scipy import sparse
@@ -14,8 +15,6 @@ from stiction.problems.contact import ContactProblem
 from stiction.problems.contact_classics import DATA, FCLIB
 from stiction.problems.contact_families import CONTACT_FAMILIES, chain, painleve_forces, stack
 from stiction.problems.laws import Coulomb
-
-h5py = pytest.importorskip("h5py")
 
 W = np.array([[2.0, 0.0, 0.3], [0.0, 1.0, 0.0], [0.3, 0.0, 1.5]])
 q = np.array([-1.0, 0.2, 0.0])
