@@ -15,9 +15,7 @@ LAWS: tuple[st.Coulomb | st.NoSlip | st.Viscous | st.Frictionless | st.BoxFricti
 
 def main() -> None:
     problem = stack(5, seed=3)
-    print(
-        f"Five blocks, {problem.n} contacts. Residuals are judged from problem and answer; 1e-8 is solved.\n"
-    )
+    print(f"Five blocks, {problem.n} contacts. Residuals are judged from problem and answer; 1e-8 is solved.\n")
     print(f"  {'law':<28}{'solver':<16}{'residual':>9}{'from the cone':>15}{'sliding':>9}{'time':>12}")
     for law in LAWS:
         row(problem.with_law(law))
