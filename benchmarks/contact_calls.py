@@ -15,7 +15,7 @@ import stiction as st
 from stiction.problems import normal_form
 from stiction.problems.contact_families import peg, single_body
 from stiction.solutions import contact_laws
-from stiction.solvers import contact_pivot
+from stiction.solvers.contact_pivot import contact_pivot
 
 SCENES: dict[str, Callable[[int], st.ContactProblem]] = {
     "1 contact": partial(single_body, "point"),

@@ -12,7 +12,7 @@ from measure import Contestant, Table, ours, race
 import stiction as st
 from stiction.compiled import workspace
 from stiction.problems.families import positive_definite
-from stiction.solvers.lemke import DOUBTFUL_RATES, EMPTY, HARRIS, lemke
+from stiction.solvers.lcp.lemke import DOUBTFUL_RATES, EMPTY, HARRIS, lemke
 
 
 def against_quantecon(quick: bool) -> list[Table]:

@@ -13,8 +13,8 @@ from measure import Table, duration
 
 import stiction as st
 from stiction.compiled import workspace
-from stiction.solvers.keller import keller
-from stiction.solvers.principal import EMPTY
+from stiction.solvers.lcp.keller import keller
+from stiction.solvers.lcp.principal import EMPTY
 
 FIRST = "import stiction as st; st.solve(st.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]), st.{}())"
 

@@ -1,7 +1,7 @@
 """Kernels compiled for exactly these sources.
 
 Numba's cache notices a change of a kernel's own file, not of a kernel it calls from another. So each state of the
-sources gets a cache of its own, chosen before Numba is imported.
+layers that hold kernels gets a cache of its own, chosen before Numba is imported.
 """
 
 from __future__ import annotations
@@ -12,13 +12,20 @@ import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+KERNELS = (
+    "compiled.py",
+    "linear.py",
+    "bodies/*.py",
+    *(f"{layer}/**/*.py" for layer in ("contacts", "problems", "solutions", "solvers", "stepping")),
+)
 KEPT = 3  # caches; the others belong to older sources
 
 
 def use_cache_of_these_sources() -> None:
     digest = hashlib.sha256()
-    for source in sorted((ROOT / "src" / "stiction").rglob("*.py")):
-        digest.update(source.relative_to(ROOT).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
+    for layer in KERNELS:
+        for source in sorted((ROOT / "src" / "stiction").glob(layer)):
+            digest.update(source.relative_to(ROOT).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
     caches = ROOT / ".cache" / "numba"
     cache = caches / digest.hexdigest()[:16]
     cache.mkdir(parents=True, exist_ok=True)

@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from stiction.solutions.status import Status
     from stiction.solutions.uniqueness import Uniqueness
     from stiction.solvers.auto import Auto
-    from stiction.solvers.baraff import Baraff
-    from stiction.solvers.block_pivot import BlockPivot
-    from stiction.solvers.cell_lemke import CellLemke
-    from stiction.solvers.cone_newton import ConeNewton
-    from stiction.solvers.cottle_dantzig import CottleDantzig
-    from stiction.solvers.enumerate import Enumerate
-    from stiction.solvers.gauss_seidel import GaussSeidel
-    from stiction.solvers.keller import Keller
-    from stiction.solvers.lemke import Lemke
-    from stiction.solvers.murty import Murty
+    from stiction.solvers.baraff.baraff import Baraff
+    from stiction.solvers.cell_lemke.cell_lemke import CellLemke
+    from stiction.solvers.cone_newton.cone_newton import ConeNewton
+    from stiction.solvers.lcp.block_pivot import BlockPivot
+    from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
+    from stiction.solvers.lcp.enumerate import Enumerate
+    from stiction.solvers.lcp.gauss_seidel import GaussSeidel
+    from stiction.solvers.lcp.keller import Keller
+    from stiction.solvers.lcp.lemke import Lemke
+    from stiction.solvers.lcp.murty import Murty
+    from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
     from stiction.solvers.principal_pivot import PrincipalPivot
-    from stiction.solvers.smoothing_newton import SmoothingNewton
     from stiction.solvers.solve import solve
-    from stiction.solvers.splitting import Splitting
-    from stiction.solvers.structured_lemke import StructuredLemke
+    from stiction.solvers.splitting.splitting import Splitting
+    from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke
     from stiction.stepping.event_driven import EventDriven
     from stiction.stepping.simulation import Simulation
     from stiction.stepping.step import step
@@ -119,21 +119,21 @@ _HOMES = {
     "solutions.status": ("Status",),
     "solutions.uniqueness": ("Uniqueness",),
     "solvers.auto": ("Auto",),
-    "solvers.baraff": ("Baraff",),
-    "solvers.block_pivot": ("BlockPivot",),
-    "solvers.cell_lemke": ("CellLemke",),
-    "solvers.cone_newton": ("ConeNewton",),
-    "solvers.cottle_dantzig": ("CottleDantzig",),
-    "solvers.enumerate": ("Enumerate",),
-    "solvers.gauss_seidel": ("GaussSeidel",),
-    "solvers.keller": ("Keller",),
-    "solvers.lemke": ("Lemke",),
-    "solvers.murty": ("Murty",),
+    "solvers.baraff.baraff": ("Baraff",),
+    "solvers.lcp.block_pivot": ("BlockPivot",),
+    "solvers.cell_lemke.cell_lemke": ("CellLemke",),
+    "solvers.cone_newton.cone_newton": ("ConeNewton",),
+    "solvers.lcp.cottle_dantzig": ("CottleDantzig",),
+    "solvers.lcp.enumerate": ("Enumerate",),
+    "solvers.lcp.gauss_seidel": ("GaussSeidel",),
+    "solvers.lcp.keller": ("Keller",),
+    "solvers.lcp.lemke": ("Lemke",),
+    "solvers.lcp.murty": ("Murty",),
     "solvers.principal_pivot": ("PrincipalPivot",),
-    "solvers.smoothing_newton": ("SmoothingNewton",),
+    "solvers.lcp.smoothing_newton": ("SmoothingNewton",),
     "solvers.solve": ("solve",),
-    "solvers.splitting": ("Splitting",),
-    "solvers.structured_lemke": ("StructuredLemke",),
+    "solvers.splitting.splitting": ("Splitting",),
+    "solvers.structured_lemke.structured_lemke": ("StructuredLemke",),
     "stepping.event_driven": ("EventDriven",),
     "stepping.simulation": ("Simulation",),
     "stepping.step": ("step",),

@@ -9,7 +9,7 @@ import pytest
 from stiction.problems import FAMILIES, INFEASIBLE, LCP, BoxLCP, families, heaps, ingredients, rescaled
 from stiction.solutions import certify
 from stiction.solutions.ray import examine
-from stiction.solvers.lemke import Lemke
+from stiction.solvers.lcp.lemke import Lemke
 from stiction.solvers.solve import solve
 
 ALL = {**FAMILIES, **INFEASIBLE}

@@ -8,7 +8,7 @@ from stiction.problems import FAMILIES, INFEASIBLE, LCP, BoxLCP, classic, ingred
 from stiction.solutions import Certificate, Solution, Status, certify
 from stiction.solutions.certificate import judge
 from stiction.solutions.ray import Ray, examine
-from stiction.solvers.lemke import Lemke
+from stiction.solvers.lcp.lemke import Lemke
 from stiction.solvers.solve import solve
 
 NAMES = [name for name in FAMILIES if name != "p0_matrix"]

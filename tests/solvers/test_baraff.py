@@ -10,7 +10,7 @@ from stiction.errors import InvalidProblem
 from stiction.problems.contact_classics import contact_classics
 from stiction.problems.contact_families import CONTACT_FAMILIES, GRAVITY, painleve_forces
 from stiction.solutions.status import Status
-from stiction.solvers.baraff import Baraff, impulse_along
+from stiction.solvers.baraff.baraff import Baraff, impulse_along
 
 SEEDS = range(3)
 PLANE = ("plane-stack", "plane-ladder", "plane-arm")

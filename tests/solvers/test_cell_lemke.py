@@ -13,9 +13,9 @@ from stiction.problems.contact_families import CONTACT_FAMILIES, mass_ratio, peg
 from stiction.problems.laws import Coulomb
 from stiction.problems.pyramid import pyramid_directions
 from stiction.solutions.status import Status
-from stiction.solvers import cell_lemke
-from stiction.solvers.cell_lemke import CellLemke, fixed, sizes
-from stiction.solvers.cells import CORNER, EDGE, FREE, LINE, ROW, SEPARATED, SIZE, SMOOTH, VERTEX
+from stiction.solvers.cell_lemke import cell_lemke
+from stiction.solvers.cell_lemke.cell_lemke import CellLemke, fixed, sizes
+from stiction.solvers.cell_lemke.cells import CORNER, EDGE, FREE, LINE, ROW, SEPARATED, SIZE, SMOOTH, VERTEX
 
 # Sizes from 1e-1.5 to 1e1.5 m, masses as their cubes: doubles end here, so not every seed is solved.
 BEYOND_DOUBLES = {"stack-lengths"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stiction.solvers.cone_blocks import SIZE, Blocks, of_free_bodies, order_bodies
-from stiction.solvers.cone_system import OPEN, System, solve_again, solve_system
-from stiction.solvers.one_contact import Contacts
+from stiction.solvers.cone_newton.blocks import SIZE, Blocks, of_free_bodies, order_bodies
+from stiction.solvers.cone_newton.one_contact import Contacts
+from stiction.solvers.cone_newton.system import OPEN, System, solve_again, solve_system
 
 
 def room(b):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stiction.problems.contact_families import CONTACT_FAMILIES, grasp, peg, plate, with_friction
-from stiction.solvers.cone_few import group
-from stiction.solvers.cone_newton import ConeNewton
+from stiction.solvers.cone_newton.cone_newton import ConeNewton
+from stiction.solvers.cone_newton.few import group
 from stiction.solvers.solve import solve
 
 

@@ -11,7 +11,7 @@ from stiction.problems.contact import ContactProblem
 from stiction.problems.contact_classics import contact_classics
 from stiction.problems.contact_families import CONTACT_FAMILIES, heap, lengths_stack, peg, stack, with_friction
 from stiction.solutions.status import Status
-from stiction.solvers.cone_newton import ConeNewton
+from stiction.solvers.cone_newton.cone_newton import ConeNewton
 
 PUBLISHED = [name for name, problem in contact_classics().items() if problem.n < 200]
 # Light blocks bear 1e5 times what would stop them: that much of the digits is lost to rounding.

@@ -14,7 +14,7 @@ from stiction.compiled import kernel, workspace
 from stiction.linear import cholesky, cholesky_solve, invert, lu, lu_solve
 from stiction.problems.families import positive_definite, semidefinite
 from stiction.solvers import COMPLEMENTARITY
-from stiction.solvers.basis_inverse import border, exchange_column, exchange_row, strike
+from stiction.solvers.lcp.basis_inverse import border, exchange_column, exchange_row, strike
 
 
 @pytest.mark.parametrize("solver", COMPLEMENTARITY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stiction.solvers.one_contact import (
+from stiction.solvers.cone_newton.one_contact import (
     EXACT,
     Contacts,
     Point,

@@ -16,8 +16,8 @@ from stiction.problems.box_friction import as_pyramid, box_form
 from stiction.problems.contact_families import GRAVITY, ORIGIN, TIME_STEP, UP, block, incline, peg, with_friction
 from stiction.problems.rigid_bodies import Touch, posed
 from stiction.solvers.contract import Proposal
-from stiction.solvers.splitting import Splitting
-from stiction.solvers.splitting_passes import Passes
+from stiction.solvers.splitting.passes import Passes
+from stiction.solvers.splitting.splitting import Splitting
 
 BOXES = [st.BoxFriction(), st.BoxFriction(scaled=True)]
 INNER = [

@@ -13,11 +13,11 @@ from stiction.problems.laws import Coulomb
 from stiction.problems.pyramid import directions_of, pyramid_impulse, pyramid_lcp
 from stiction.solutions.contact import judge_contact
 from stiction.solutions.status import Status
-from stiction.solvers import structured_lemke
-from stiction.solvers.cell_lemke import fixed, start_random
-from stiction.solvers.cells import CORNER, EDGE, FREE, LINE, NORMAL, ROW, SIZE, SMOOTH, VERTEX
-from stiction.solvers.structured_basis import INACTIVE, rebuild
-from stiction.solvers.structured_lemke import StructuredLemke, sizes
+from stiction.solvers.cell_lemke.cell_lemke import fixed, start_random
+from stiction.solvers.cell_lemke.cells import CORNER, EDGE, FREE, LINE, NORMAL, ROW, SIZE, SMOOTH, VERTEX
+from stiction.solvers.structured_lemke import structured_lemke
+from stiction.solvers.structured_lemke.basis import INACTIVE, rebuild
+from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke, sizes
 
 # Sizes from 1e-1.5 to 1e1.5 m, masses as their cubes: doubles end here, so not every seed is solved.
 BEYOND_DOUBLES = {"stack-lengths"}

@@ -58,7 +58,8 @@ def test_a_failed_solve_fails_the_claim(results):
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_plot_is_written(results, tmp_path, suffix):
-    study.plot(results, tmp_path / f"figure.{suffix}")
+    (plate,) = study.figures(results)
+    plate.figure.savefig(tmp_path / f"figure.{suffix}")
     assert (tmp_path / f"figure.{suffix}").stat().st_size > 10_000
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stiction.compiled import kernel
 from stiction.problems.contact import ContactProblem
-from stiction.solvers import contact_pivot
+from stiction.solvers.contact_pivot import contact_pivot
 from stiction.solvers.contract import ContactProposal, Contract, Proposal
-from stiction.solvers.principal import (
+from stiction.solvers.lcp.principal import (
     AT_LOWER,
     MAX_ITERATIONS,
     MOST_DOUBTS,

@@ -98,6 +98,7 @@ def auto() -> Choice:
 def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tolerance: float, ask: Any) -> Any:
     """Ask the solvers of a choice until an answer is certified; the best of them, and what was tried."""
     best, trace = None, []
+    enough = tolerance if ask is certified_contact else min(tolerance, ENOUGH)
     for solver in choice.order(problem):
         found = ask(problem, solver, start if solver.contract.warm else None, tolerance)
         residual = found.certificate.residual
@@ -106,7 +107,7 @@ def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tol
         proof = isinstance(found.ray, Ray) and found.ray.infeasible
         if best is None or proof or residual < best.certificate.residual:
             best = found
-        if proof or residual <= min(tolerance, ENOUGH):
+        if proof or residual <= enough:
             break
     assert best is not None
     return best._replace(trace=tuple(trace))

@@ -15,7 +15,7 @@ from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidProblem, SolveFailed
 from stiction.problems.laws import Frictionless, Viscous, kind
 from stiction.solutions.status import Status
-from stiction.solvers.baraff import impulse_along
+from stiction.solvers.baraff.baraff import impulse_along
 from stiction.solvers.solve import solve
 from stiction.stepping.engine import viscosities
 from stiction.stepping.event_forces import Forces, pose

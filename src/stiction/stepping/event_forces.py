@@ -25,7 +25,7 @@ from stiction.problems.contact import densified, restored
 from stiction.problems.laws import Viscous, kind
 from stiction.solutions.contact import Mode
 from stiction.solvers.auto import Auto
-from stiction.solvers.baraff import Baraff
+from stiction.solvers.baraff.baraff import Baraff
 from stiction.solvers.solve import solve
 from stiction.stepping.engine import viscosities
 from stiction.stepping.event_rows import joint_rows, speeds

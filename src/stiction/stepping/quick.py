@@ -35,7 +35,7 @@ from stiction.problems.normal_form import move, whiten_free
 from stiction.solutions.contact import UNKNOWN, ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, judge_problem
 from stiction.solutions.status import Status
-from stiction.solvers.cone_newton import ConeNewton, cone_newton, sizes
+from stiction.solvers.cone_newton.cone_newton import ConeNewton, cone_newton, sizes
 from stiction.stepping.engine import carry, pose, set_rates
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ for each in (NO_JOINTS, NO_RATES):
 class Quick:
     """What a step made in one call has found; the solution is put together when it is asked for."""
 
-    __slots__ = ("answer", "certificate", "dt", "found", "recovery", "steps", "tolerance")
+    __slots__ = ("aim", "answer", "certificate", "dt", "found", "recovery", "steps", "tolerance")
 
     def __init__(
         self, found: Gathered, answer: Any, certificate: ContactCertificate, steps: int, dt: float, recovery: float,
-        tolerance: float,
+        tolerance: float, aim: float,
     ) -> None:  # fmt: skip
         self.found, self.answer, self.certificate, self.steps = found, answer, certificate, steps
-        self.dt, self.recovery, self.tolerance = dt, recovery, tolerance
+        self.dt, self.recovery, self.tolerance, self.aim = dt, recovery, tolerance, aim
 
     def solution(self) -> ContactSolution:
         n, m = self.found.n, int(self.found.counts[VELOCITIES])
@@ -68,7 +68,7 @@ class Quick:
         trace = (f"ConeNewton: solved, residual {self.certificate.residual:.1e}",)
         return ContactSolution(
             Status.SOLVED, velocity[:m], impulse[:n], np.zeros(0), mode[:n], u[:n], self.certificate,
-            self.steps, ConeNewton(), self.tolerance, None, trace, None, problem,
+            self.steps, ConeNewton(tolerance=self.aim), self.tolerance, None, trace, None, problem,
         )  # fmt: skip
 
 
@@ -98,7 +98,8 @@ def quick_step(
     if status != DONE:
         return None
     found = Gathered(counts, numbers, places)
-    quick = Quick(found, (impulse, velocity, u, mode), ContactCertificate(*certificate), steps, dt, recovery, tolerance)
+    judgement = ContactCertificate(*certificate)
+    quick = Quick(found, (impulse, velocity, u, mode), judgement, steps, dt, recovery, tolerance, aim)
     return found, quick
 
 

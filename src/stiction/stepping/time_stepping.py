@@ -110,7 +110,10 @@ class TimeStepping:
         pressed: ContactSolution,
         solver: Solver,
     ) -> ContactSolution:
-        """Give back e times the normal impulse of contacts that hit, then let friction and other contacts act."""
+        """Give back e times the normal impulse of contacts that hit, then let friction and other contacts act.
+
+        The certificate is that of the second solve. The sum of both is no answer to either problem, so none is kept.
+        """
         returned = np.zeros_like(pressed.impulse)
         for i in range(problem.n):
             if hit(problem.rows[i, 0], problem.segments[i], gap[i], dt, before, problem.velocity) < 0.0:
@@ -122,4 +125,5 @@ class TimeStepping:
         fields.pop("whitened", None)
         second = solve(restored(fields), solver, tolerance=self.tolerance)
         impulse = pressed.impulse + returned + second.impulse
-        return second._replace(impulse=impulse, joint_impulse=pressed.joint_impulse + second.joint_impulse)
+        joint_impulse = pressed.joint_impulse + second.joint_impulse
+        return second._replace(impulse=impulse, joint_impulse=joint_impulse, problem=None)

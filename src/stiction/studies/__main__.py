@@ -45,9 +45,11 @@ def act(action: str, name: str, quick: bool, out: Path) -> int:
         say(f"results: {stored}")
     results = study.Results.load(stored)
     if action == "plot":
-        study.plot(results, stored.with_suffix(".svg"))
-        study.plot(results, stored.with_suffix(".png"))
-        say(f"plots: {stored.with_suffix('.svg')}, {stored.with_suffix('.png')}")
+        for plate in study.figures(results):
+            for suffix in ("svg", "png"):
+                path = stored.with_name(f"{stored.stem}-{plate.name}.{suffix}")
+                plate.figure.savefig(path, dpi=150)
+                say(f"plot: {path}")
     if action == "check":
         claims = study.check(results)
         for claim in claims:

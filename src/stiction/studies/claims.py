@@ -12,14 +12,19 @@ class Claim(NamedTuple):
     holds: whether it came out
     found: the numbers that decide it
     documented: what the study says of it; False marks a departure from the paper that the study explains
+    printed: the paper's own number or words
+    why: the explanation, where it does not hold
     """
 
     name: str
     holds: bool
     found: str
     documented: bool = True
+    printed: str = ""
+    why: str = ""
 
     def __str__(self) -> str:
         verdict = "holds" if self.holds else "does not hold"
+        printed = f" (printed: {self.printed})" if self.printed else ""
         surprise = "" if self.holds == self.documented else "  (not as documented)"
-        return f"{verdict:13}  {self.name}: {self.found}{surprise}"
+        return f"{verdict:13}  {self.name}: {self.found}{printed}{surprise}"

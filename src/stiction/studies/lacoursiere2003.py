@@ -28,7 +28,7 @@ drives violated rows in the order of their indices, as published. Figures 3 to 8
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,19 +37,19 @@ from stiction import optional
 from stiction.problems.families import positive_definite_box
 from stiction.problems.ingredients import orthogonal
 from stiction.problems.lcp import LCP, BoxLCP
-from stiction.solvers.block_pivot import BlockPivot
-from stiction.solvers.cottle_dantzig import CottleDantzig
-from stiction.solvers.gauss_seidel import GaussSeidel
-from stiction.solvers.keller import Keller
-from stiction.solvers.lemke import Lemke
-from stiction.solvers.murty import Murty
-from stiction.solvers.smoothing_newton import SmoothingNewton
+from stiction.solvers.lcp.block_pivot import BlockPivot
+from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
+from stiction.solvers.lcp.gauss_seidel import GaussSeidel
+from stiction.solvers.lcp.keller import Keller
+from stiction.solvers.lcp.lemke import Lemke
+from stiction.solvers.lcp.murty import Murty
+from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
 from stiction.solvers.solve import solve
 from stiction.studies.claims import Claim
 from stiction.studies.environment import environment
+from stiction.studies.results import Plate, Stored
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
@@ -73,13 +73,12 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class Results(Stored):
     """Counts and residuals; the axes are named in this order.
 
     iterations, residual: (spectrum, solver, problem) of figures 1 and 2, size 100
     sizes: (size,); size_iterations, size_residual: (size, spectrum, solver, problem)
     conditions: (condition,); sweeps, sweep_residual: (kind of SWEPT, condition, problem), stopped at TOLERANCE
-    seed: of the first problem; environment: versions and kind of machine
     """
 
     iterations: NDArray[np.int64]
@@ -90,19 +89,6 @@ class Results:
     conditions: NDArray[np.float64]
     sweeps: NDArray[np.int64]
     sweep_residual: NDArray[np.float64]
-    seed: int
-    environment: tuple[str, ...]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
-        np.savez_compressed(path, **arrays)
-
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> Results:
-        with np.load(path, allow_pickle=False) as data:
-            arrays = {f.name: data[f.name] for f in fields(Results)}
-        arrays["seed"], arrays["environment"] = int(arrays["seed"]), tuple(map(str, arrays["environment"]))
-        return Results(**arrays)
 
     def pivots(self, solver: str, spectrum: str) -> NDArray[np.float64]:
         """Counts of figures 1 and 2; those of pivoting methods in units of n = 100."""
@@ -286,8 +272,8 @@ def _width(counts: NDArray[np.float64]) -> float:
     return float(high - low)
 
 
-def plot(results: Results, path: str | os.PathLike[str]) -> None:
-    """Histograms like figures 1 and 2 for both spectra, medians by size, Gauss–Seidel; the suffix tells the format."""
+def figures(results: Results) -> list[Plate]:
+    """Histograms like figures 1 and 2 for both spectra, medians by size, Gauss–Seidel."""
     figure = optional.matplotlib().figure.Figure(figsize=(9.0, 11.0), layout="constrained")
     upper, middle, lower = figure.subfigures(3, 1, height_ratios=(4.2, 2.6, 3.2))
     _histograms(upper, results, PIVOTING, np.geomspace(0.4, 80.0, 81), "pivots / n")
@@ -295,7 +281,8 @@ def plot(results: Results, path: str | os.PathLike[str]) -> None:
     left, right = lower.subplots(1, 2)
     _plot_sizes(left, results)
     _plot_sweeps(right, results)
-    figure.savefig(path, dpi=150)
+    caption = "Random box LCPs: counts as in figures 1 and 2, medians by size, and sweeps of Gauss–Seidel."
+    return [Plate("random", caption, figure)]
 
 
 def _histograms(figure: Any, results: Results, solvers: Sequence[str], bins: NDArray[np.float64], unit: str) -> None:

@@ -1,0 +1,1 @@
+"""Forces found contact by contact, after Baraff."""

@@ -1,0 +1,1 @@
+"""Lemke's path on contacts' cells."""

@@ -1,0 +1,1 @@
+"""Newton on the true friction cone."""

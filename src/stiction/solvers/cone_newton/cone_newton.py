@@ -1,0 +1,462 @@
+"""Newton's method for Coulomb friction on the circular cone.
+
+    p_n = max(0, p_n - u_n),      p_t = proj(p_t - u_t, disc of radius mu max(0, p_n - u_n)),      u = L Lᵀ p + offset
+
+(Alart and Curnier's map; contacts have unit size.) Linearised where it is, each contact says dp = a - G du: open ones
+give up their impulse, sticking and sliding ones stop their velocity, softened by ε, and the impulse of a sliding one
+turns with its velocity. With dx = Lᵀ dp this is a system in velocity space, (I + sum of L_iᵀ G_i L_i) dx = Lᵀ a, of
+size m however many contacts there are; the 3n × 3n Delassus matrix may be singular. ε follows the residual to zero.
+
+Where many contacts join the same bodies, Newton's method is tried on few of them first (`cone_few`). On all, sweeps of
+exact one-contact solves come first. What then stalls goes into cycles from the best point: more sweeps, Anderson-
+accelerated sweeps, a proximal stage, a perturbation, each followed by Newton's method again. After a round of these,
+contacts are scaled by what they bear, the best point is forgotten, and the next round begins afresh. If all cycles
+fail, or leave more than rounding should, answers for pyramids are begun at instead, then more cycles are tried, and the
+best of all is proposed; the trace tells. Nothing is guaranteed, since friction is not monotone; a solve that ends
+without reaching its tolerance says so.
+
+[AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from stiction.compiled import kernel, workspace
+from stiction.problems.laws import Coulomb
+from stiction.solvers.cone_newton.anderson import accelerated_sweeps, carve_memory, memory_size
+from stiction.solvers.cone_newton.blocks import SIZE, Blocks, of_free_bodies, order_bodies
+from stiction.solvers.cone_newton.few import few, group
+from stiction.solvers.cone_newton.one_contact import (
+    EXACT,
+    Contacts,
+    Point,
+    alart_curnier,
+    contact_velocity,
+    evaluate,
+    into_cone,
+    set_delassus,
+    set_velocity,
+    sweep,
+)
+from stiction.solvers.cone_newton.proximal import copy_rows, proximal
+from stiction.solvers.cone_newton.step import DIVERGED, MEMORY, Search, newton
+from stiction.solvers.cone_newton.system import OPEN, System
+from stiction.solvers.contract import STATUS, ContactProposal, Contract
+from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.problems.contact import ContactProblem
+    from stiction.problems.normal_form import Whitened
+
+STAGES = 5  # of a round: afresh; sweeps; accelerated sweeps; a proximal stage; a perturbation
+FIRST_SWEEPS, ROUGH = 2, 1e-2  # and how accurate they are
+MORE_SWEEPS, MOST_SWEEPS = 50, 800  # of the first cycle that sweeps again, and of the last
+PRESSURE = 0.05  # normal impulse that a perturbation adds at most
+SOFTNESS = 0.01  # ε over the residual
+WARM_SOFTNESS = 1e-4  # the same, from a start
+NOISE = 1e-15  # residual, in units of the largest impulse, that rounding leaves
+MARGIN = 0.5  # part of the tolerance that Newton's method aims at, because impulses are put into their cones after it
+ROUNDING = 1e-13  # residual, in units of the normal form, below which only rounding is left
+CORRECTIONS = 8  # solves for what is not symmetric in a Delassus matrix
+NEGLIGIBLE = 1e-13  # velocity, in units of the normal form, that needs no correction
+BURDEN = 100.0  # impulse, in units of the normal form, of a contact whose start is balanced
+DOUBTFUL = 20.0  # violation, over the tolerance, that is blamed on rounding only after pyramids were tried
+FACETS = (16, 8, 64)  # of pyramids whose answers are begun at
+NONE = np.empty((0, 3))
+
+
+@dataclass(frozen=True)
+class ConeNewton:
+    """Newton's method for contact with Coulomb friction on the circular cone.
+
+    max_cycles: Newton's method is begun so many times at most
+    max_steps: Newton steps in a cycle, one m × m system each
+    max_pyramids: so many answers for pyramids at most are begun at where all cycles fail
+    last_cycles: cycles of the two last attempts, where pyramids fail too: afresh, and from the best
+    tolerance: violation, in units of the largest free contact velocity, at which a solve ends
+    """
+
+    max_cycles: int = 20
+    max_steps: int = 80
+    max_pyramids: int = 3
+    last_cycles: int = 80
+    tolerance: float = 1e-10
+
+    contract: ClassVar[Contract] = Contract(
+        matrix="contact",
+        guarantee="none, since friction is not monotone; in practice nearly always, also with redundant contacts",
+        cost="2 to 20 systems of size m, O(m³) for coupled velocities and less for free bodies; linear in n",
+        choose="friction is meant on the circular cone",
+        warm=True,
+        laws=("cone",),
+    )
+
+    def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
+        answer = self._solve(problem, NONE if start is None else np.ascontiguousarray(start), self.max_cycles)
+        if answer.status == SOLVED and answer.violation <= DOUBTFUL * self.tolerance:
+            return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse)
+        return self._begin_at_pyramids(problem, answer)
+
+    def _begin_at_pyramids(self, problem: ContactProblem, answer: Answer) -> ContactProposal:
+        """Begin at answers for pyramids instead, until one leads to an answer for the cone; else the best of all."""
+        from stiction.solvers.cell_lemke.cell_lemke import CellLemke
+
+        trace: tuple[str, ...] = ()
+        for facets in FACETS[: self.max_pyramids]:
+            pyramid = CellLemke().propose(problem.with_law(Coulomb(facets=facets)), None)
+            other = self._solve(problem, pyramid.impulse, min(STAGES, self.max_cycles))
+            trace += (f"begun at the answer for {facets} facets: violation {other.violation:.0e}",)
+            answer = better(answer, other)
+            if answer.violation <= DOUBTFUL * self.tolerance:
+                break
+        for where in ("afresh", "at the best of these"):
+            if answer.status == SOLVED or self.last_cycles <= 0:
+                break
+            other = self._solve(problem, NONE if where == "afresh" else answer.impulse, self.last_cycles)
+            trace += (f"begun {where}, {self.last_cycles} cycles: violation {other.violation:.0e}",)
+            answer = better(answer, other)
+        return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse, None, trace)
+
+    def _solve(self, problem: ContactProblem, start: NDArray[np.float64], max_cycles: int) -> Answer:
+        white = problem.whitened
+        answer = self._run(white, white.bias, start, max_cycles)
+        if problem.delassus is None or problem.n == 0:
+            return answer
+        # Solve again with E p added to the free velocities, E = W - L Lᵀ, until that changes nothing.
+        n = problem.n
+        size = np.repeat(white.scale, 3)
+        rows = white.rows.reshape(3 * n, -1)
+        rest = size[:, None] * problem.delassus * size - rows @ rows.T
+        added = np.zeros(3 * n)
+        for _ in range(CORRECTIONS):
+            wanted = rest @ white.scaled(answer.impulse).ravel()
+            if answer.status != SOLVED or np.abs(wanted - added).max() <= NEGLIGIBLE:
+                break
+            added = wanted
+            more = self._run(white, white.bias + added.reshape(n, 3), answer.impulse, max_cycles)
+            answer = more._replace(steps=answer.steps + more.steps)
+        return answer
+
+    def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64], max_cycles: int) -> Answer:
+        n, _, width = white.rows.shape
+        segments = white.segments
+        if segments.flags.writeable:  # one compiled kernel, not one for each kind of array
+            segments = segments.view()
+            segments.flags.writeable = False
+        impulse = np.empty((n, 3))
+        status, steps, violation = cone_newton(
+            white.rows, segments, white.free, bias, white.friction, white.scale, white.tau, start,
+            max_cycles, self.max_steps, self.tolerance, *workspace(*sizes(n, len(white.free), width)), impulse,
+        )  # fmt: skip
+        return Answer(status, steps, violation, impulse)
+
+
+class Answer(NamedTuple):
+    """What the kernel found."""
+
+    status: int
+    steps: int
+    violation: float  # of the law, over the largest free contact velocity, as the judge measures it
+    impulse: NDArray[np.float64]  # (n, 3) N s
+
+
+def better(one: Answer, other: Answer) -> Answer:
+    """The answer that violates the law less; the steps of both."""
+    return (other if other.violation < one.violation else one)._replace(steps=one.steps + other.steps)
+
+
+class Whole(NamedTuple):
+    """All contacts of a problem, as they came."""
+
+    rows: Any  # (n, 3, k)
+    segments: Any  # (n, 4)
+    offset: Any  # (n, 3) contact velocities without impulses
+    friction: Any  # (n,)
+
+
+@kernel
+def cone_newton(
+    rows, segments, free, bias, friction, scale, tau, start, max_cycles, max_steps, tolerance, floats, ints, p
+):
+    """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`."""
+    n, m = len(p), len(free)
+    b = m // SIZE if of_free_bodies(segments, m) else 0
+    contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
+        n, m, b, rows.shape[2], floats, ints
+    )
+    whole = Whole(rows, segments, offset, friction)
+    enough = survey(whole, free, bias, scale, tolerance, weight)
+    warm = begin_at(start, scale, tau, p)
+    if b > 0:
+        order_bodies(segments, system.blocks)
+    found, steps, violation = False, 0, DIVERGED
+    runs, crowded = group(segments, groups)
+    if 2 * crowded > n:
+        found, steps = few(
+            whole, groups, runs, warm, enough, WARM_SOFTNESS if warm else SOFTNESS, max_steps,
+            contacts, search, system, chosen, taken, p,
+        )  # fmt: skip
+        violation = enough
+    if not found:
+        begin(whole, contacts)
+        more, violation = cycles(
+            contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p
+        )
+        steps += more
+        found = negligible(violation, tolerance, weight, p)
+    for i in range(n):
+        for c in range(3):
+            p[i, c] *= scale[i] * tau
+    return SOLVED if found else MAX_ITERATIONS, steps, violation
+
+
+@kernel
+def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p):
+    """From p to a better p; returns (Newton steps, violation)."""
+    now, best = search.now, search.best
+    copy_rows(p, now.p)
+    copy_rows(p, best)
+    for i in range(len(p)):
+        system.mode[i] = OPEN
+    least, _ = evaluate(contacts, now)
+    violation = keep_better(contacts, now, weight, DIVERGED, p)
+    steps, sweeps, seed = 0, MORE_SWEEPS, 1
+    for cycle in range(max_cycles):
+        if negligible(violation, tolerance, weight, p):
+            break
+        stage = cycle % STAGES
+        softness = SOFTNESS * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
+        if cycle == 0 and warm:
+            softness = WARM_SOFTNESS
+            if burdened(p):
+                balance(contacts, p)
+                least = begin_balanced(p, contacts, search)
+        elif cycle == 0:
+            sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
+        elif stage == 0:
+            balance(contacts, p)
+            seed, least = begin_again(p, cycle % 2, seed, contacts, search), DIVERGED
+            sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
+        elif stage == 1:
+            sweep_often(contacts, now, sweeps, EXACT)
+        elif stage == 2:
+            least, _ = accelerated_sweeps(contacts, now, best, least, memory, enough, sweeps)
+            copy_rows(best, now.p)
+            sweeps = min(4 * sweeps, MOST_SWEEPS)
+        elif stage == 3:
+            steps += proximal(contacts, now, search.trial, search.direction, search.spare, system, 0.01 * least)
+        else:
+            seed = perturb(now.p, seed)
+        least, count = newton(contacts, search, system, least, MARGIN * enough, softness, max_steps)
+        steps += count
+        copy_rows(best, now.p)
+        into_cone(now.p, contacts.friction)
+        evaluate(contacts, now)
+        violation = keep_better(contacts, now, weight, violation, p)
+    return steps, violation
+
+
+@kernel
+def survey(whole, free, bias, scale, tolerance, weight):
+    """Set the contact velocities without impulses, and weights; returns the small enough residual of the normal form.
+
+    The judge measures velocities against the largest of the problem; the normal form, each by its contact's size. A
+    contact's weight is the ratio of the two units.
+    """
+    slowest, fastest = 0.0, 0.0
+    for i in range(len(bias)):
+        u0, u1, u2 = contact_velocity(whole.rows[i], whole.segments[i], free)
+        u0, u1, u2 = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2]
+        whole.offset[i, 0], whole.offset[i, 1], whole.offset[i, 2] = u0, u1, u2
+        unit = 1.0 / scale[i]
+        slowest, fastest = max(slowest, unit), max(fastest, unit * max(abs(u0), abs(u1), abs(u2)))
+    for i in range(len(bias)):
+        weight[i] = 1.0 / (scale[i] * fastest) if fastest > 0.0 else 1.0
+    return max(tolerance * min(1.0, fastest / slowest), ROUNDING) if slowest > 0.0 else tolerance
+
+
+@kernel
+def begin_at(start, scale, tau, p):
+    """p = `start` in units of the normal form if there is one and it is finite, else zero; whether there was one."""
+    warm = len(start) == len(p) and len(p) > 0
+    for i in range(len(start)):
+        for c in range(3):
+            warm = warm and abs(start[i, c]) < DIVERGED * scale[i] * tau
+    for i in range(len(p)):
+        for c in range(3):
+            p[i, c] = start[i, c] / (scale[i] * tau) if warm else 0.0
+    return warm
+
+
+@kernel
+def begin(whole, contacts):
+    """All contacts, at their own size."""
+    for i in range(len(whole.friction)):
+        contacts.stretch[i], contacts.friction[i] = 1.0, whole.friction[i]
+        for a in range(4):
+            contacts.segments[i, a] = whole.segments[i, a]
+        for a in range(3):
+            contacts.offset[i, a] = whole.offset[i, a]
+            for k in range(whole.rows.shape[2]):
+                contacts.rows[i, a, k] = whole.rows[i, a, k]
+    set_delassus(contacts)
+
+
+@kernel
+def begin_again(p, part, seed, contacts, search):
+    """Begin at this part of p, perturbed; returns the next seed."""
+    now = search.now
+    for i in range(len(p)):
+        for c in range(3):
+            now.p[i, c] = part * p[i, c] / contacts.stretch[i]
+    seed = perturb(now.p, seed)
+    set_velocity(contacts, now)
+    copy_rows(now.p, search.best)
+    return seed
+
+
+@kernel
+def negligible(violation, tolerance, weight, p):
+    """Whether a violation is small enough, or what rounding leaves of velocities after impulses as large as these."""
+    largest = 0.0
+    for i in range(len(p)):
+        largest = max(largest, weight[i] * max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])))
+    return violation <= max(tolerance, NOISE * largest)
+
+
+@kernel
+def keep_better(contacts, point, weight, violation, p):
+    """Keep the point's impulses in p, without stretches, if they violate the law less; returns the lesser violation."""
+    largest = 0.0
+    for i in range(len(p)):
+        c = contacts.stretch[i]
+        q, u = point.p[i], point.u[i]
+        worst, _ = alart_curnier(c * q[0], c * q[1], c * q[2], u[0] / c, u[1] / c, u[2] / c, contacts.friction[i])
+        worst *= weight[i]
+        if not worst <= largest:
+            largest = worst
+    if not largest < violation:
+        return violation
+    for i in range(len(p)):
+        for c in range(3):
+            p[i, c] = contacts.stretch[i] * point.p[i, c]
+    return largest
+
+
+@kernel
+def sweep_often(contacts, point, times, accuracy):
+    for _ in range(times):
+        sweep(contacts, point, accuracy)
+
+
+@kernel
+def balance(contacts, p):
+    """Stretch contacts that carry far more than moves them, so that impulses and velocities are of one size again.
+
+    A light block between heavy ones gives way easily by itself, but bears their load: measured by its own response, its
+    velocity would hardly ever decide its mode.
+    """
+    for i in range(len(p)):
+        stretch = max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2]), 1.0) ** 0.5
+        factor = stretch / contacts.stretch[i]
+        contacts.stretch[i] = stretch
+        for a in range(3):
+            contacts.offset[i, a] *= factor
+            for b in range(3):
+                contacts.delassus[i, a, b] *= factor * factor
+            for k in range(contacts.rows.shape[2]):
+                contacts.rows[i, a, k] *= factor
+
+
+@kernel
+def burdened(p):
+    """Whether some contact bears far more than would stop it."""
+    for i in range(len(p)):
+        if max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])) > BURDEN:
+            return True
+    return False
+
+
+@kernel
+def begin_balanced(p, contacts, search):
+    """Begin at p where contacts are stretched; returns the residual."""
+    now = search.now
+    for i in range(len(p)):
+        for c in range(3):
+            now.p[i, c] = p[i, c] / contacts.stretch[i]
+    copy_rows(now.p, search.best)
+    least, _ = evaluate(contacts, now)
+    return least
+
+
+@kernel
+def perturb(p, seed):
+    """Multiply each contact's impulse by a random number up to two, and press a little; returns the next seed."""
+    for i in range(len(p)):
+        seed = seed * 16807 % 2147483647  # Lehmer's generator
+        chance = seed / 2147483647.0
+        for c in range(3):
+            p[i, c] *= 2.0 * chance
+        p[i, 0] += PRESSURE * chance
+    return seed
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def sizes(n: int, m: int, width: int) -> tuple[int, int]:
+    """Floats and integers that `carve` cuts up."""
+    b = m // SIZE
+    return memory_size(n) + m * m + 4 * m + (45 + 3 * width) * n + MEMORY, 8 * n + 3 + 2 * m + 2 * b + 2 * b * b
+
+
+@kernel
+def carve(n, m, b, width, floats, ints):
+    """Workspace for n contacts and m velocities, of b free bodies (0 if they are not)."""
+    f = (45 + 3 * width) * n
+    g = f + m * m + 4 * m
+    h = 8 * n + 1
+    k = h + 2 * m + 1
+    contacts = Contacts(
+        floats[45 * n : f].reshape((n, 3, width)),
+        ints[: 4 * n].reshape((n, 4)),
+        floats[: 3 * n].reshape((n, 3)),
+        floats[43 * n : 44 * n],
+        floats[3 * n : 12 * n].reshape((n, 3, 3)),
+        floats[39 * n : 40 * n],
+    )
+    search = Search(
+        Point(floats[12 * n : 15 * n].reshape((n, 3)), floats[f : f + m], floats[15 * n : 18 * n].reshape((n, 3))),
+        Point(
+            floats[18 * n : 21 * n].reshape((n, 3)), floats[f + m : f + 2 * m], floats[21 * n : 24 * n].reshape((n, 3))
+        ),
+        floats[24 * n : 27 * n].reshape((n, 3)),
+        floats[27 * n : 30 * n].reshape((n, 3)),
+        floats[g : g + MEMORY],
+        floats[f + 2 * m : f + 3 * m],
+    )
+    system = System(
+        floats[30 * n : 33 * n].reshape((n, 3)),
+        floats[33 * n : 39 * n].reshape((n, 6)),
+        ints[4 * n : 5 * n],
+        floats[f + 4 * m : g].reshape((m, m)),
+        floats[f + 3 * m : f + 4 * m],
+        ints[h : h + m],
+        ints[h + m : h + 2 * m],
+        Blocks(
+            ints[k + 2 * b * b : k + 2 * b * b + b],
+            ints[k + 2 * b * b + b : k + 2 * b * b + 2 * b + 1],
+            ints[k + b * b : k + 2 * b * b],
+            ints[k : k + b * b].reshape((b, b)),
+            floats[f + 4 * m : f + 4 * m + SIZE * SIZE * b * b].reshape((b * b, SIZE, SIZE)),
+            ints[k - 1 : k],
+        ),
+    )
+    weight, offset = floats[44 * n : 45 * n], floats[40 * n : 43 * n].reshape((n, 3))
+    groups, chosen, taken = ints[5 * n : 6 * n + 1], ints[6 * n + 1 : 7 * n + 1], ints[7 * n + 1 : 8 * n + 1]
+    return contacts, search, system, carve_memory(n, floats[g + MEMORY :]), weight, offset, groups, chosen, taken

@@ -1,0 +1,1 @@
+"""Principal pivoting for laws without a cone: frictionless, viscous, no-slip."""

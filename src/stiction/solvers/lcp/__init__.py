@@ -1,0 +1,1 @@
+"""Complementarity problems: one algorithm a file."""

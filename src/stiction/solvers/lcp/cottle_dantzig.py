@@ -1,0 +1,65 @@
+"""Cottle and Dantzig's principal pivoting: a violated row is driven to zero while everything satisfied stays satisfied.
+
+Members stay within their bounds, and rows that have the right sign keep it: whatever would violate first blocks, and
+joins or leaves the members. Each row once satisfied remains so, so at most n rows are ever driven; how many pivots each
+takes is another matter. Baraff's contact method is this one with Jacobians.
+
+[Cottle1968], [CottlePangStone1992, sec. 4.3].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from stiction.compiled import kernel
+from stiction.solvers.contract import Contract, Proposal
+from stiction.solvers.lcp.principal import SINGULAR, SOLVED, begin, carve, drive_all, finish, propose
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stiction.problems.lcp import BoxLCP
+
+
+@dataclass(frozen=True)
+class CottleDantzig:
+    """Cottle and Dantzig's method, for LCP and BoxLCP.
+
+    in_order: drive violated rows in the order of their indices, as published, instead of the most violated first
+    max_pivots: limit; 100 n + 200 if not given
+    """
+
+    in_order: bool = False
+    max_pivots: int | None = None
+
+    contract: ClassVar[Contract] = Contract(
+        matrix="P0",
+        guarantee="PSD matrices, symmetric or not, and P-matrices: a solution, or a ray",
+        cost="n to 2 n pivots of O(n k), with a long tail",
+        choose="rows once satisfied must stay so, as in Baraff's contact method",
+        solves=frozenset({"PSD", "P"}),
+    )
+
+    def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
+        limit = 100 * problem.n + 200 if self.max_pivots is None else self.max_pivots
+        return propose(cottle_dantzig, problem, start, self.in_order, limit)
+
+
+@kernel
+def cottle_dantzig(H, vectors, symmetric, start, in_order, max_pivots, floats, ints, z, ray):
+    n = len(z)
+    t = carve(n, floats, ints)
+    tau, size = begin(H, vectors, symmetric, start, t)
+    if size < 0:
+        z[:] = 0.0
+        return SINGULAR, 0
+    status, pivots, size = drive_all(t, size, 0, in_order, symmetric, max_pivots, ray)
+    for guard, order in ((0, not in_order), (8 * n + 50, False)):
+        if status != SOLVED:  # rounding may have led astray: another way, from the beginning
+            tau, size = begin(H, vectors, symmetric, start, t)
+            status, more, size = drive_all(t, size, guard, order, symmetric, max_pivots, ray)
+            pivots += more
+    finish(vectors, tau, t, z)
+    return status, pivots

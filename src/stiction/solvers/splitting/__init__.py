@@ -1,0 +1,1 @@
+"""Normal and friction impulses in turn."""

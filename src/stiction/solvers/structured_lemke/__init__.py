@@ -1,0 +1,1 @@
+"""Lemke's algorithm without its matrix, after Lloyd."""
