@@ -72,6 +72,8 @@ def against_quadratic_programming(quick: bool) -> list[Table]:
         contestants += [peers.daqp_dual(), peers.daqp_primal()]
     if peers.available("proxsuite"):
         contestants += [peers.proxsuite_dual(1e-10), peers.proxsuite_primal(1e-10)]
+    if peers.available("clarabel"):
+        contestants.append(peers.clarabel_dual(1e-12))
     return scenes(contestants, "CottleDantzig", quick, 5)
 
 

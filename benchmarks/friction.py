@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import peers
+import siconos_peer
 from kernels import kernel
 from measure import Aim, Contestant, Table, aims_of, at_least, at_most, duration, faster, ours, race, with_aims
 
@@ -53,6 +55,14 @@ def assembled(contestant: Contestant) -> Contestant:
     return Contestant(contestant.name, lambda problem: contestant.prepare(pyramid_lcp(problem)))
 
 
+def lemkes() -> list[Contestant]:
+    """Those of other packages, on the assembled LCP."""
+    found = [assembled(peers.quantecon())] if peers.available("quantecon") else []
+    if peers.available("pydrake"):
+        found += [assembled(peers.drake(name)) for name in ("MobyLcpSolver", "UnrevisedLemkeSolver")]
+    return [*found, siconos_peer.lemke()] if siconos_peer.worker() else found
+
+
 def pyramids(quick: bool) -> list[Table]:
     contestants = [
         kernel(st.Lemke()),
@@ -61,9 +71,8 @@ def pyramids(quick: bool) -> list[Table]:
         kernel(st.CellLemke()),
         ours(st.CellLemke(), "CellLemke, solve"),
     ]
-    reference = STANDARD
-    if peers.available("quantecon"):
-        contestants, reference = [assembled(peers.quantecon()), *contestants], QUANTECON
+    reference = QUANTECON if peers.available("quantecon") else STANDARD
+    contestants = [*lemkes(), *contestants]
     tables = []
     for scene, make in SCENES.items():
         problems = [make(seed).with_law(PYRAMID) for seed in range(2 if quick else 20)]
@@ -96,6 +105,8 @@ def cones(quick: bool) -> list[Table]:
         ours(st.ConeNewton(), "ConeNewton, solve", CONE),
         ours(st.Auto(), "Auto on the cone, solve", CONE),
     ]
+    if siconos_peer.worker():
+        contestants.append(replace(siconos_peer.gauss_seidel(), law=CONE))
     tables = []
     for scene, make in CONE_SCENES.items():
         problems = [make(seed) for seed in range(2 if quick else 20)]

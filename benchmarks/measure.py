@@ -13,6 +13,7 @@ import stiction as st
 from stiction.problems.pyramid import pyramid_impulse
 
 TOLERANCE = 1e-8  # largest residual of the certificate that counts as solved
+SLOW = 0.2  # seconds
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,13 @@ class Answer(NamedTuple):
     impulse: Any
     velocity: Any
     joint_impulse: Any
+
+
+class Timed(NamedTuple):
+    """An answer with the time that it took, from a contestant that is asked through a pipe."""
+
+    seconds: float
+    answer: Any
 
 
 class Aim(NamedTuple):
@@ -94,30 +102,34 @@ def race(title: str, problems: Sequence[Any], contestants: Sequence[Contestant],
     """All contestants on all problems, alternating, so that a busy machine slows all of them alike.
 
     The ratio is the median over problems of (time of the contestant) / (time of the reference), each the median over
-    repeats; residuals are those of our certificate, the worst over problems.
+    repeats; residuals are those of our certificate, the worst over problems. Whoever takes longer than SLOW at first is
+    not asked again.
     """
     seconds = np.full((len(contestants), len(problems), repeats), np.nan)
     residual = np.full((len(contestants), len(problems)), np.nan)
     for k, problem in enumerate(problems):
         for r in range(-1, repeats):  # the first round, not counted, compiles and warms up
             for c, contestant in enumerate(contestants):
+                if r >= 0 and seconds[c, k, 0] > SLOW:
+                    continue
                 posed = contestant.posed(problem)
                 solve = contestant.prepare(posed)
                 begin = time.perf_counter()
                 answer = attempt(solve)
-                if r >= 0:
-                    seconds[c, k, r] = time.perf_counter() - begin
-                elif answer is not None and contestant.solves:
+                seconds[c, k, max(r, 0)] = time.perf_counter() - begin
+                if isinstance(answer, Timed):
+                    seconds[c, k, max(r, 0)], answer = answer
+                if r < 0 and answer is not None and contestant.solves:
                     residual[c, k] = judged(posed, answer)
-    typical = np.median(seconds, axis=2)
+    typical = np.nanmedian(seconds, axis=2)
     ratio = typical / typical[[c.name for c in contestants].index(reference)]
     solved = residual <= TOLERANCE
     columns = ("contestant", "median", "99th percentile", f"time / {reference}", "solved", "worst residual")
     rows = [
         (
             c.name,
-            duration(float(np.median(seconds[i]))),
-            duration(float(np.percentile(seconds[i], 99))),
+            duration(float(np.nanmedian(seconds[i]))),
+            duration(float(np.nanpercentile(seconds[i], 99))),
             ratio_text(float(np.median(ratio[i]))),
             f"{100 * solved[i].mean():.0f} %" if c.solves else "",
             f"{np.nanmax(residual[i]):.0e}" if c.solves and np.isfinite(residual[i]).any() else "",

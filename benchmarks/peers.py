@@ -61,6 +61,26 @@ def quantecon() -> Contestant:
     return Contestant("quantecon lcp_lemke", prepare)
 
 
+def drake(name: str) -> Contestant:
+    """Drake's `MobyLcpSolver` or `UnrevisedLemkeSolver`; posing the program is not timed."""
+    from pydrake import solvers
+
+    solver = getattr(solvers, name)()
+
+    def prepare(problem: Any) -> Callable[[], Any]:
+        program = solvers.MathematicalProgram()
+        z = program.NewContinuousVariables(problem.n)
+        program.AddLinearComplementarityConstraint(problem.M, problem.q, z)
+
+        def solve() -> Any:
+            found = solver.Solve(program)
+            return found.GetSolution(z) if found.is_success() else None
+
+        return solve
+
+    return Contestant(f"Drake {name}", prepare)
+
+
 def primal(problem: Any) -> tuple[Any, Any]:
     """B (n, rank) and u with A = B Bᵀ and q = B u."""
     values, vectors = np.linalg.eigh(problem.H)
@@ -163,3 +183,25 @@ def proxsuite_primal(accuracy: float) -> Contestant:
         return solve
 
     return Contestant("proxsuite, primal", prepare)
+
+
+def clarabel_dual(accuracy: float) -> Contestant:
+    """Interior points; its tolerances are set as tight as it reaches."""
+    import clarabel
+    from scipy import sparse
+
+    def prepare(problem: Any) -> Callable[[], Any]:
+        n = problem.n
+        H, A = sparse.csc_matrix(np.triu(problem.H)), sparse.csc_matrix(-np.eye(n))
+        q, b, cones = problem.q.copy(), np.zeros(n), [clarabel.NonnegativeConeT(n)]
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
+
+        def solve() -> Any:
+            found = clarabel.DefaultSolver(H, q, A, b, cones, settings).solve()
+            return np.maximum(np.array(found.x), 0.0)
+
+        return solve
+
+    return Contestant("clarabel, dual", prepare)

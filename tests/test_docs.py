@@ -19,7 +19,14 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CITATION = re.compile(r"\[([A-Z][A-Za-z]+\d{4})\b")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/contact.md", "docs/simulation.md"])
+PAGES = [
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    if "```python\n" in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     """Every python block is run, in order and in one namespace; a text block after it is its output."""
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -18,13 +18,15 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(RUN), *arguments], capture_output=True, text=True, encoding="utf-8")
 
 
-def module() -> Any:
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(RUN.parent))
     spec = importlib.util.spec_from_file_location("benchmarks_run", RUN)
     assert spec is not None
     assert spec.loader is not None
-    run = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(run)
-    return run
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
 
 
 def test_an_unknown_suite_is_refused():
@@ -36,8 +38,7 @@ def test_an_unknown_suite_is_refused():
     )
 
 
-def test_suites_are_renewed_one_by_one():
-    run = module()
+def test_suites_are_renewed_one_by_one(run):
     page = run.renewed("# Kept\n\n<!-- tables -->\nstale\n", {"block": ["old"], "warm": ["other"]})
     assert page.startswith(f"# Kept\n\n<!-- tables -->\n\n{run.machine()}.\n\n<!-- suite block -->\n\nold\n")
     assert "stale" not in page
@@ -60,6 +61,26 @@ def test_a_page_without_its_mark_is_refused(tmp_path):
     ended = bench("--into", str(page))
     assert ended.returncode == 2
     assert "has no line <!-- tables -->" in ended.stderr
+
+
+def test_tables_are_kept_as_csv(run, tmp_path):
+    from measure import Table
+
+    tables = [
+        ("block", Table("First", ("a", "b"), [("x, y", "1")], ["a note"])),
+        ("block", Table("Second", ("a",), [])),
+    ]
+    (tmp_path / "block-3.csv").write_text("of an earlier run")
+    (tmp_path / "warm-1.csv").write_text("of another suite")
+    run.keep(tmp_path, tables)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "block-1.csv",
+        "block-2.csv",
+        "machine.txt",
+        "warm-1.csv",
+    ]
+    assert (tmp_path / "block-1.csv").read_text().splitlines() == ["First", "a,b", '"x, y",1', "a note"]
+    assert "numpy" in (tmp_path / "machine.txt").read_text()
 
 
 @pytest.mark.slow
