@@ -11,7 +11,7 @@ help:
 	@echo "make demo      a pinched capsule, held here and sinking there; five blocks under every law"
 	@echo "make test      lint, types, import layers, tests"
 	@echo "make test-all  the same with the slow tests"
-	@echo "make bench     time and residual against other packages"
+	@echo "make bench     time and residual against other packages; renews docs/performance.md and benchmarks/results"
 	@echo "make docs      the documentation, into site/"
 	@echo "make lint      style, spelling, types, import layers"
 	@echo "make clean     remove everything made by these targets"
@@ -35,7 +35,7 @@ test-all: lint
 	$(BIN)/python -m pytest -m "" -n 2 --dist loadfile
 
 bench: $(VENV)/.peers
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py --results benchmarks/results --into docs/performance.md
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -54,7 +54,9 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.peers: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[peers,plots,sim]'
+	$(PIP) --editable '.[peers,plots,sim,files]'
+	@for engine in drake pybullet dartpy; do \
+		$(PIP) --only-binary :all: $$engine || echo "$$engine has no wheel for this Python: left out" >&2; done
 	@touch $@ $(VENV)/.core
 
 $(BIN)/python:
