@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: help demo test test-all bench docs lint clean
 
 help:
-	@echo "make demo      a pinched capsule, held here and sinking there; five blocks under every law"
+	@echo "make demo      a pinched capsule, held here and sinking there: table, plots, replay, film (into demo/)"
 	@echo "make test      lint, types, import layers, tests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make bench     time and residual against other packages; renews docs/performance.md and benchmarks/results"
@@ -16,9 +16,14 @@ help:
 	@echo "make lint      style, spelling, types, import layers"
 	@echo "make clean     remove everything made by these targets"
 
-demo: $(VENV)/.core
-	$(BIN)/python examples/pinched_capsule.py
-	$(BIN)/python examples/laws.py
+# Tables in the terminal; plots, a replay and a film in demo/. A film needs OpenGL; without it, a replay is made.
+demo: $(VENV)/.demo
+	@mkdir -p demo
+	$(BIN)/python examples/pinched_capsule.py demo/slip.svg
+	$(BIN)/stiction run pinched-capsule --seconds 1 --record demo/capsule.html --plot demo/capsule.svg
+	$(BIN)/stiction run dominoes --seconds 1 --quiet --plot demo/dominoes.svg --record demo/dominoes.mp4 || \
+		$(BIN)/stiction run dominoes --seconds 1 --quiet --plot demo/dominoes.svg --record demo/dominoes.html
+	@echo "demo/ holds:" && ls demo
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -41,23 +46,23 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site dist build .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) demo site dist build .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp for each set of packages; a change of pyproject.toml installs anew.
-$(VENV)/.core: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[sim]'
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[sim,viewer,plots]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[dev]'
-	@touch $@ $(VENV)/.core
+	@touch $@ $(VENV)/.demo
 
 $(VENV)/.peers: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[peers,plots,sim,files]'
 	@for engine in drake pybullet dartpy; do \
 		$(PIP) --only-binary :all: $$engine || echo "$$engine has no wheel for this Python: left out" >&2; done
-	@touch $@ $(VENV)/.core
+	@touch $@
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -236,32 +236,31 @@ def parts(quick: bool) -> list[Table]:
 def parts_of(contest: Contest, repeats: int) -> tuple[float, float, float, int]:
     """Seconds of a step, of MuJoCo's stages and of our kernel, and the steps of Newton's method."""
     from stiction.bodies.stages import advance, smooth
-    from stiction.bodies.state import energy, set_state, state
-    from stiction.stepping import quick
+    from stiction.bodies.state import set_state, state
 
     spec, control = contest.make()
     sim = st.Simulation(st.Scene(spec.compile(), control=control))
     several(sim, round((contest.settle + 0.5) / sim.model.opt.timestep))
-    sim.engine.scene = st.Scene.of(sim.model)  # no control from here on
-    model, data, kernel = sim.model, sim.data, quick.one_call
+    engine, model, data = sim.engine, sim.model, sim.data
+    engine.scene = st.Scene.of(model)  # no control from here on
+    kernel = engine.one_call
     taken: list[Any] = []
-    begin, before = state(model, data), (sim.engine.gathered, sim.engine.impulse)
-    quick.one_call = lambda *given: taken.append(given) or kernel(*given)
+    begin, before = state(model, data), engine.last
+    engine.one_call = lambda *given: taken.append(given) or kernel(*given)
     try:
         newton = sim.step().solution.iterations
     finally:
-        quick.one_call = kernel
+        engine.one_call = kernel
     given = taken[-1]
-    refused = (*given[:8], given[8][:0], *given[9:])  # without room it returns at once
+    refused = (*given[:7], given[7][:0], *given[8:])  # without room it returns at once
 
     def stages() -> None:
         smooth(model, data)
-        energy(model, data)
-        advance(model, data)
+        advance(model, data, engine.senses)
 
     def ready() -> None:
         set_state(model, data, begin)
-        sim.engine.keep(*before)  # its start is that of the step before
+        engine.last = before  # its start is that of the step before
 
     def posed() -> None:
         set_state(model, data, begin)

@@ -1,14 +1,18 @@
-"""A capsule of 45 g between two pads that push 31 times as hard as friction needs: who lets it sink, and how fast?"""
+"""A capsule of 45 g between two pads that push 31 times as hard as friction needs: who lets it sink, and how fast?
+
+`python pinched_capsule.py slip.svg` also draws how far it sinks.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import mujoco
 
 import stiction as st
+from stiction import optional
 from stiction.bodies.named import SCENES
 
 SETTLE, SECONDS = 0.5, 4.0
@@ -21,15 +25,32 @@ OPTIONS: dict[str, dict[str, float]] = {
 
 
 def main() -> None:
-    print(f"Mean creep over {SECONDS:g} s.\n\n  {'engine':<48}{'creep':>16}{'a step':>12}")
     sim = st.Simulation(st.Scene.named("pinched-capsule"))
-    row("stiction as it comes", sim.model, sim.data, sim.step)
-    for name, options in OPTIONS.items():
-        row(name, *rival(options))
+    runs = {"stiction as it comes": (sim.model, sim.data, sim.step)} | {n: rival(o) for n, o in OPTIONS.items()}
+    figure = optional.matplotlib().figure.Figure(figsize=(7.0, 4.0), layout="constrained") if sys.argv[1:] else None
+    ax: Any = None if figure is None else figure.subplots()
+    print(f"Mean creep over {SECONDS:g} s.\n\n  {'engine':<48}{'creep':>16}{'a step':>12}")
+    for (name, (model, data, step)), line in zip(runs.items(), ("-", "--", "-.", ":", (0, (1, 3))), strict=True):
+        settle, steps = (round(seconds / model.opt.timestep) for seconds in (SETTLE, SECONDS))
+        for _ in range(settle):
+            step()
+        heights, begin = [data.body("capsule").xpos[2]], time.process_time()
+        for _ in range(steps):
+            step()
+            heights.append(data.body("capsule").xpos[2])
+        cost = (time.process_time() - begin) / steps
+        sunk = [max(1e-12, 1e6 * abs(heights[0] - height)) for height in heights]
+        print(f"  {name:<48}{sunk[-1] / SECONDS:>11.2g} µm/s{1e6 * cost:>9.1f} µs")
+        if figure is not None:
+            ax.plot([model.opt.timestep * k for k in range(steps + 1)], sunk, color="k", ls=line, lw=1.2, label=name)
+    if figure is not None:
+        ax.set(yscale="log", xlabel="s", ylabel="sunk by [µm]", ylim=(1e-12, 1e8))
+        ax.legend(fontsize=8, loc="upper left", ncols=2)
+        figure.savefig(sys.argv[1])
     print(f"\nOne more of our steps: {sim.step().certificate}. Who holds the capsule:\n\n{sim.contacts}")
 
 
-def rival(options: dict[str, float]) -> tuple[Any, Any, Callable[[], None]]:
+def rival(options: dict[str, float]) -> tuple[Any, Any, Any]:
     """The same scene, stepped by MuJoCo."""
     scene = SCENES["pinched-capsule"]()
     model, data = scene.begin()
@@ -37,23 +58,11 @@ def rival(options: dict[str, float]) -> tuple[Any, Any, Callable[[], None]]:
         setattr(model.opt, name, value)
 
     def step() -> None:
-        if scene.control is not None:
-            scene.control(model, data)
+        assert scene.control is not None
+        scene.control(model, data)
         mujoco.mj_step(model, data)
 
     return model, data, step
-
-
-def row(name: str, model: Any, data: Any, step: Callable[[], object]) -> None:
-    settle, steps = (round(seconds / model.opt.timestep) for seconds in (SETTLE, SECONDS))
-    for _ in range(settle):
-        step()
-    height, begin = data.body("capsule").xpos[2], time.process_time()
-    for _ in range(steps):
-        step()
-    cost = (time.process_time() - begin) / steps
-    creep = abs(data.body("capsule").xpos[2] - height) / SECONDS
-    print(f"  {name:<48}{1e6 * creep:>11.2g} µm/s{1e6 * cost:>9.1f} µs")
 
 
 if __name__ == "__main__":

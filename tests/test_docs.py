@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import runpy
@@ -53,7 +54,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 @cache
 def output_of(example: Path) -> str:
     output = io.StringIO()
-    with contextlib.redirect_stdout(output):
+    with contextlib.redirect_stdout(output), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [str(example)])
         runpy.run_path(str(example), run_name="__main__")
     return output.getvalue()
 
@@ -61,7 +63,7 @@ def output_of(example: Path) -> str:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run_and_are_short(example):
     assert output_of(example)
-    assert len(example.read_text(encoding="utf-8").splitlines()) <= 60
+    assert len(example.read_text(encoding="utf-8").splitlines()) <= 70
 
 
 def test_every_law_is_shown_solved():
@@ -106,3 +108,17 @@ def test_every_citation_is_in_the_list():
     sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.py")]
     cited = {key for path in sources for key in CITATION.findall(path.read_text(encoding="utf-8"))}
     assert cited - listed == set()
+
+
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run(notebook):
+    """Every code cell, in order; nothing of an earlier run is kept in the file."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    namespace: dict[str, object] = {}
+    codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    shown = [run(code, namespace, notebook.name) for code in codes]
+    assert any(shown)
+    assert all(not cell.get("outputs") for cell in cells)

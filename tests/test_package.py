@@ -100,6 +100,7 @@ def test_the_names_type_checkers_see_are_the_names_there_are():
     tree = ast.parse((SOURCES / "__init__.py").read_text(encoding="utf-8"))
     guard = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {alias.name: node.module for node in guard.body for alias in node.names}
+    assert seen.pop("gym") == "stiction"
     assert seen == {name: f"stiction.{home}" for name, home in st._HOME.items()}
     assert set(seen) == set(st.__all__) - {"__version__"}
 
@@ -110,6 +111,11 @@ def test_all_solvers_are_public():
     assert {solver.__name__ for solver in ALL} == PUBLIC["solvers"] - {"Auto", "solve"}
     for solver in ALL:
         assert solver is getattr(st, solver.__name__)
+
+
+def test_gym_is_a_module_found_when_it_is_used():
+    code = "import stiction as st, sys; print('stiction.gym' in sys.modules, st.gym.wrap.__module__)"
+    assert in_a_new_process(code).split() == ["False", "stiction.gym"]
 
 
 def test_an_unknown_name_says_so():

@@ -7,6 +7,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stiction import gym as gym
     from stiction.bodies.scene import Scene
     from stiction.errors import (
         InvalidProblem,
@@ -143,6 +144,8 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
+    if name == "gym":  # a module of its own
+        return _import_module("stiction.gym")
     if name not in _HOME:
         raise AttributeError(f"module 'stiction' has no attribute {name!r}")
     value = getattr(_import_module(f"stiction.{_HOME[name]}"), name)

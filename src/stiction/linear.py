@@ -115,6 +115,48 @@ def cholesky_solve(L, k, x):
         subtract_multiple(x, x[i], L[i], i)
 
 
+@sums
+def tree_factor(A, k, L):
+    """A = Lᵀ L, flat, in the lower triangle of L with its diagonal inverted; the first row that fails, -1 if none does.
+
+    From the last row to the first: where A belongs to a tree, numbered from its root, entries of branches that do not
+    meet are zero and stay so.
+    """
+    for i in range(k):
+        for j in range(i * k, i * k + i + 1):
+            L[j] = A[j]
+    for i in range(k - 1, -1, -1):
+        row = L[i * k : i * k + i + 1]
+        if not row[i] > 1e-14 * abs(A[i * k + i]):
+            return i
+        inverse = 1.0 / row[i] ** 0.5
+        row[i] = inverse
+        for j in range(i):
+            row[j] *= inverse
+        for j in range(i):
+            if row[j] != 0.0:
+                subtract_multiple(L[j * k :], row[j], row, j + 1)
+    return -1
+
+
+@sums
+def back_substitute(L, k, x):
+    """x = L⁻ᵀ x from `tree_factor`; zeros are passed over."""
+    for i in range(k - 1, -1, -1):
+        if x[i] != 0.0:
+            row = L[i * k : i * k + i + 1]
+            x[i] *= row[i]
+            subtract_multiple(x, x[i], row, i)
+
+
+@sums
+def forward_substitute(L, k, x):
+    """x = L⁻¹ x from `tree_factor`."""
+    for i in range(k):
+        row = L[i * k : i * k + i + 1]
+        x[i] = (x[i] - dot(row, x, i)) * row[i]
+
+
 @kernel
 def lu(A, pivots, k):
     """P A = L U in place, partial pivoting; False if a pivot vanishes against its column."""

@@ -34,6 +34,62 @@ def mujoco() -> ModuleType:
     return package
 
 
+def pyarrow() -> ModuleType:
+    """pyarrow, with `pyarrow.parquet` loaded: tables as files that other tools read."""
+    return _require("pyarrow", "parquet", use="Parquet files", extra="parquet")
+
+
+def quadprog() -> ModuleType:
+    """quadprog: Goldfarb and Idnani's active-set method for quadratic programs."""
+    return _require("quadprog", use="comparisons with quadprog", extra="peers")
+
+
+def daqp() -> ModuleType:
+    """DAQP: a dual active-set method for quadratic programs."""
+    return _require("daqp", use="comparisons with daqp", extra="peers")
+
+
+def proxsuite() -> ModuleType:
+    """ProxSuite: an augmented Lagrangian method for quadratic programs."""
+    return _require("proxsuite", use="comparisons with proxsuite", extra="peers")
+
+
+def quantecon() -> ModuleType:
+    """QuantEcon, with `quantecon.optimize` loaded, which has Lemke's method."""
+    return _require("quantecon", "optimize", use="comparisons with quantecon", extra="peers")
+
+
+def viewer_of_mujoco() -> ModuleType:
+    """MuJoCo's own viewer, in a window."""
+    mujoco()
+    return import_module("mujoco.viewer")
+
+
+def viser() -> ModuleType:
+    """viser, which shows scenes in a browser."""
+    return _require("viser", use="the browser viewer and replays", extra="viewer")
+
+
+def mjviser() -> ModuleType:
+    """mjviser, which knows how a MuJoCo model looks in viser."""
+    return _require("mjviser", use="the browser viewer and replays", extra="viewer")
+
+
+def trimesh() -> ModuleType:
+    """trimesh, with its shapes loaded; viser brings it."""
+    return _require("trimesh", "creation", use="the browser viewer and replays", extra="viewer")
+
+
+def imageio_ffmpeg() -> ModuleType:
+    """An ffmpeg that needs no installation."""
+    return _require("imageio_ffmpeg", use="videos", extra="viewer")
+
+
+def gymnasium() -> ModuleType:
+    """Gymnasium, with its MuJoCo environments loaded."""
+    return _require("gymnasium", "envs.mujoco", use="reinforcement-learning environments", extra="gym")
+
+
 def _require(package: str, *modules: str, use: str, extra: str) -> ModuleType:
     """Import a package and the named modules in it, or say which extra installs it."""
     try:

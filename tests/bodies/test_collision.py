@@ -90,7 +90,7 @@ def test_the_nearest_contact_is_as_near_as_the_shapes_are(first, second):
 
 def test_a_mended_stage_is_mujocos_own_where_nothing_is_mended():
     xml = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 .29"><freejoint/>
-    <geom type="cylinder" size=".1 .3"/></body></worldbody></mujoco>"""
+    <geom type="box" size=".1 .2 .3"/></body><geom type="cylinder" size=".1 .1" pos="5 0 0"/></worldbody></mujoco>"""
     answers = []
     for mended in (False, True):
         scene = Scene.from_xml(xml)

@@ -145,6 +145,21 @@ def test_what_is_refused_is_refused_unless_it_is_to_be_ignored(name, geom, messa
     assert any(message in line and "on request" in line for line in scene.report().ignored)
 
 
+def test_what_is_refused_is_named():
+    geoms = "".join(f'<geom name="g{k}" size=".1" condim="{dim}"/>' for k, dim in enumerate((4, 6, 3, 4, 6)))
+    body = f'<body name="ball"><freejoint/><geom size=".1" condim="6"/>{geoms}</body>'
+    (refused,) = Scene.from_xml(f"<mujoco><worldbody>{body}</worldbody></mujoco>").report().refused
+    assert "of geom 0 of body 'ball', geom 'g0', geom 'g1' and 2 more: set condim to 3, or pass ignore=" in refused
+
+
+def test_how_contacts_are_found_is_told():
+    terrain = '<asset><hfield name="h" nrow="3" ncol="3" size="1 1 .1 .1"/></asset>'
+    world = '<geom type="hfield" hfield="h"/><body><freejoint/><geom type="cylinder" size=".1 .1"/></body>'
+    used = Scene.from_xml(f"<mujoco>{terrain}<worldbody>{world}</worldbody></mujoco>").report().used
+    assert any("1 heightfield, without those of inner edges" in line for line in used)
+    assert any("1 cylinder with planes, boxes" in line for line in used)
+
+
 @pytest.mark.parametrize("where", ["given", "above"])
 def test_meshes_of_packages_are_found(tmp_path, where):
     folder = tmp_path / ("elsewhere" if where == "given" else "arm_description")

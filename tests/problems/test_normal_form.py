@@ -134,7 +134,7 @@ def test_joints_are_orthonormal_and_redundant_ones_found(hinged):
     assert len(white.kept) == np.linalg.matrix_rank(problem.joints) == (20 if hinged else 12)
     assert (np.diff(white.kept) > 0).all()
     close(white.joints @ white.joints.T, np.eye(len(white.kept)), 1e-13)
-    G = np.linalg.cholesky(mass_of(problem))
+    G = np.linalg.cholesky(mass_of(problem)[::-1, ::-1])[::-1, ::-1]  # upper triangular, M = G Gᵀ
     close(white.triangle @ white.joints, np.linalg.solve(G, problem.joints[white.kept].T).T, 1e-12)
     assert not np.triu(white.triangle, 1).any()
     dense = densified(white.rows, white.segments, problem.m)
@@ -218,5 +218,5 @@ def test_a_mass_that_is_singular_to_rounding_is_refused():
     from stiction.problems.contact import restored
 
     broken = restored(fields | {"mass": np.ones((1, 6, 6))})
-    with pytest.raises(InvalidProblem, match="mass must be positive definite; it is not from row 1 on"):
+    with pytest.raises(InvalidProblem, match="mass must be positive definite; it is not from row 4 on"):
         broken.whitened  # noqa: B018

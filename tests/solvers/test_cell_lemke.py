@@ -196,7 +196,7 @@ def path_of(problem, pivots):
     directions = pyramid_directions(law.facets, law.rotation, problem.dim)
     work = workspace(*sizes(n, white.free.size, width, len(directions)))
     inputs = white.rows, fixed(white.segments), white.free, white.bias, fixed(white.friction)
-    contacts, cells, basis, watch, _ = cell_lemke.carve.py_func(*inputs, directions, *work)
+    contacts, cells, basis, watch, *_ = cell_lemke.carve.py_func(*inputs, directions, *work)
     cell_lemke.group(contacts, watch)
     cell_lemke.weigh(contacts, watch, white.scale)
     cell_lemke.draw_cover(contacts, np.uint64(cell_lemke.start_random(1)), 10.0)

@@ -7,9 +7,9 @@ import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
 from stiction.compiled import workspace
-from stiction.problems.contact import ContactProblem
+from stiction.problems.contact import ContactProblem, restored
 from stiction.problems.contact_classics import contact_classics
-from stiction.problems.contact_families import CONTACT_FAMILIES, heap, lengths_stack, peg, stack, with_friction
+from stiction.problems.contact_families import CONTACT_FAMILIES, arch, heap, lengths_stack, peg, stack, with_friction
 from stiction.solutions.status import Status
 from stiction.solvers.cone_newton.cone_newton import ConeNewton
 
@@ -93,6 +93,16 @@ def test_every_family(name, seed):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_problems(name):
     solved(contact_classics()[name], 1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("size", [1e-6, 1e-4])
+def test_gaps_that_do_not_fit_together(size, seed):
+    """Four contacts that stick ask twelve velocities of a stone that has six; which give way is a small matter."""
+    problem = arch(20, seed)
+    gap_rate = size * np.random.default_rng(seed).uniform(size=problem.n)
+    fields = {name: value for name, value in vars(problem).items() if name != "whitened"}
+    solved(restored(fields | {"gap_rate": gap_rate}), 1e-8)
 
 
 def test_a_box_bears_its_weight():

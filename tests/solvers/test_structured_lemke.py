@@ -13,11 +13,11 @@ from stiction.problems.laws import Coulomb
 from stiction.problems.pyramid import directions_of, pyramid_impulse, pyramid_lcp
 from stiction.solutions.contact import judge_contact
 from stiction.solutions.status import Status
-from stiction.solvers.cell_lemke.cell_lemke import fixed, start_random
+from stiction.solvers.cell_lemke.cell_lemke import fixed, group, sizes, start_random, weigh
 from stiction.solvers.cell_lemke.cells import CORNER, EDGE, FREE, LINE, NORMAL, ROW, SIZE, SMOOTH, VERTEX
 from stiction.solvers.structured_lemke import structured_lemke
 from stiction.solvers.structured_lemke.basis import INACTIVE, rebuild
-from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke, sizes
+from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke
 
 # Sizes from 1e-1.5 to 1e1.5 m, masses as their cubes: doubles end here, so not every seed is solved.
 BEYOND_DOUBLES = {"stack-lengths"}
@@ -61,10 +61,10 @@ def path_of(problem, reduced, pivots):
     work = workspace(*sizes(n, white.free.size, width, len(directions)))
     inputs = white.rows, fixed(white.segments), white.free, white.bias, fixed(white.friction)
     path = structured_lemke.carve.py_func(*inputs, directions, *work)
-    structured_lemke.group(path.contacts, path.watch)
-    structured_lemke.weigh(path.contacts, path.watch, white.scale)
+    group(path.contacts, path.watch)
+    weigh(path.contacts, path.watch, white.scale)
     draw(path)
-    status, count = structured_lemke.follow(path, reduced, 1e-10, 1e-10, False, pivots, 0)
+    status, count = structured_lemke.follow(*path[:5], reduced, 1e-10, 1e-10, False, pivots, 0)
     return path, status, count
 
 

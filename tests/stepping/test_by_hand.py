@@ -105,6 +105,40 @@ def test_a_ball_bounces_as_high_as_restitution_says(impact, e):
     assert up == pytest.approx(-e * down, rel=2e-2)
 
 
+@pytest.mark.parametrize("impact", ["newton", "poisson"])
+@pytest.mark.parametrize(
+    ("restitution", "wanted"),
+    [
+        ({"left": 0.8}, [0.8, 0.0, 0.0]),
+        ({"left": 0.8, "middle": 0.5}, [0.8, 0.5, 0.0]),
+        ({"floor": 0.6}, [0.6, 0.6, 0.6]),
+        ({"floor": 0.6, "left": 0.8, "middle": 0.5}, [0.8, 0.6, 0.6]),  # the larger of the two
+        ({"floor": 0.6, ("left", "floor"): 0.1, ("floor", "middle"): 1.0}, [0.1, 1.0, 0.6]),  # a pair has its own
+        ({"floor": 0.6, ("left", "middle"): 1.0}, [0.6, 0.6, 0.6]),  # which do not meet
+    ],
+    ids=str,
+)
+def test_balls_bounce_as_their_own_restitution_says(impact, restitution, wanted):
+    sim = st.Simulation(st.Scene.from_xml(BALLS), stepper=st.TimeStepping(restitution=restitution, impact=impact))
+    down, up = np.zeros(3), np.zeros(3)
+    for _ in sim.run(0.45):
+        speed = sim.data.qvel[2::6]
+        down, up = np.minimum(down, speed), np.maximum(up, speed)
+    np.testing.assert_allclose(up, -np.array(wanted) * down, atol=2e-2 * np.abs(down).max())
+
+
+def test_no_restitution_by_geoms_is_no_restitution():
+    assert st.TimeStepping(restitution={}) == st.TimeStepping()
+
+
+BALLS = """
+<mujoco><option timestep="0.0005"/><worldbody>
+  <geom name="floor" type="plane" size="1 1 1"/>
+  <body pos="-0.4 0 0.6"><freejoint/><geom name="left" type="sphere" size="0.1" mass="1"/></body>
+  <body pos="0 0 0.6"><freejoint/><geom name="middle" type="sphere" size="0.1" mass="1"/></body>
+  <body pos="0.4 0 0.6"><freejoint/><geom name="right" type="sphere" size="0.1" mass="1"/></body>
+</worldbody></mujoco>
+"""
 BALL = """
 <mujoco><option timestep="0.0005"/><worldbody>
   <geom type="plane" size="1 1 1"/>

@@ -158,18 +158,39 @@ def test_a_ball_comes_back_with_its_part_of_the_height(impact):
     assert sim.data.qvel[2] == pytest.approx(up - G * (sim.time - landing), rel=1e-9)
 
 
+@pytest.mark.parametrize("impact", ["newton", "poisson"])
+def test_restitution_is_that_of_what_hits(impact):
+    balls = "".join(
+        f'<body pos="{x} 0 0.101"><freejoint/><geom name="{name}" size="0.1" mass="1"/></body>'
+        for x, name in ((0.0, "left"), (1.0, "right"))
+    )
+    options = {"method": "rk4", "restitution": {"left": 0.8, ("floor", "right"): 0.5}, "impact": impact}
+    sim = simulate(scene(FLOOR.format(mu=0) + balls), st.Frictionless(), **options)
+    landing = np.sqrt(2.0 * 0.001 / G)
+    list(sim.run(landing + 0.004))
+    up = np.array([0.8, 0.5]) * G * landing - G * (sim.time - landing)
+    assert sim.data.qvel[[2, 8]] == pytest.approx(up, rel=1e-9)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_bouncing_ball_comes_to_rest(method):
     sim = simulate(scene(FLOOR.format(mu=0) + ball(1.1)), st.Frictionless(), method=method, restitution=0.5)
-    told, lowest = "", 1.0
+    lowest = 1.0
     for report in sim.run(1.6):
-        told += notes(report)
+        assert report.solution.ok
         lowest = min(lowest, sim.data.qpos[2] - 0.1)
     assert lowest >= -1e-9
     assert abs(sim.data.qpos[2] - 0.1) <= 1e-9
     assert abs(sim.data.qvel[2]) <= 1e-12
     assert report.solution.impulse[0, 0] == pytest.approx(G)
-    assert method == "euler" or "more than 10 impacts in one step: the others are inelastic" in told
+
+
+def test_bounces_whose_times_accumulate_are_cut_off():
+    options = {"method": "rk4", "restitution": 0.9}
+    sim = simulate(scene(FLOOR.format(mu=0) + ball(0.1002)), st.Frictionless(), **options)
+    told = "".join(notes(report) for report in sim.run(0.15))
+    assert "more than 10 impacts in one step: the others are inelastic" in told
+    assert abs(sim.data.qvel[2]) <= 1e-12
 
 
 def test_nothing_is_fast_enough_to_pass_a_thin_wall():
@@ -279,14 +300,14 @@ def test_the_law_without_slip_holds_what_coulomb_lets_go():
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("name", "steps"), [("block-feeder", 100), ("double-action-jack", 100)])
+@pytest.mark.parametrize(("name", "steps"), [("block-feeder", 100), ("double-action-jack", 410)])
 def test_driven_mechanisms_run(name, steps, method):
     sim = simulate(st.Scene.named(name), method=method)
     for _ in range(steps):
         report = sim.step()
         assert report.solution.ok
         assert report.certificate.residual <= 1e-8
-        assert sim.engine.gathered.gap.min(initial=0.0) >= -2e-9
+        assert sim.engine.gathered.gap.min(initial=0.0) >= -1.01e-9  # at 402 a pawl of the jack runs over an edge
         assert np.abs(sim.engine.gathered.joint_gap).max() <= 1e-8
     assert sim.time == pytest.approx(steps * sim.model.opt.timestep)
 
@@ -306,7 +327,92 @@ def test_driven_mechanisms_run_for_long(name, steps):
     sim = simulate(st.Scene.named(name))
     for _ in range(steps):
         assert sim.step().certificate.residual <= 1e-8
-        assert sim.engine.gathered.gap.min(initial=0.0) >= -1e-5
+        assert sim.engine.gathered.gap.min(initial=0.0) >= -1.01e-9
+
+
+STANDING = {
+    "masonry-arch": 20,
+    "card-house": 20,
+    "block-stack": 50,
+    "mass-ratio": 50,
+    "pinched-capsule": 50,
+    "peg-in-hole": 50,
+    "block-in-corner": 50,
+    "block-in-groove": 50,
+    "ball-in-rim": 50,
+}
+
+
+@pytest.mark.parametrize("name", STANDING)
+def test_what_should_stand_stands(name):
+    sim = simulate(st.Scene.named(name))
+    place = sim.data.qpos.copy()
+    for _ in range(STANDING[name]):
+        report = sim.step()
+        assert report.certificate.residual <= 1e-8
+        assert report.solution.trace[0] == "1 pieces of motion, 0 impacts"
+    np.testing.assert_allclose(sim.data.qpos, place, atol=1e-11)
+
+
+def run_for(sim, seconds):
+    """The share of steps that end at velocity level."""
+    ended = []
+    for report in sim.run(seconds):
+        assert report.certificate.residual <= 1e-8
+        assert sim.engine.gathered.gap.min(initial=0.0) >= -1.01e-9
+        ended.append("velocity level" in notes(report))
+    return np.mean(ended)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*STANDING, "force-closure-grasp", "inclined-plane", "sliding-cube", "face-on-face"])
+def test_scenes_run_for_two_seconds(name):
+    assert run_for(simulate(st.Scene.named(name)), 2.0) == 0.0
+
+
+@pytest.mark.parametrize("law", [st.Coulomb(), st.Viscous()], ids=str)
+def test_a_quadruped_walks(law):
+    sim = simulate(st.Scene.named("quadruped"), law, viscosity=100.0)
+    assert run_for(sim, 0.5) == 0.0
+
+
+@pytest.mark.slow
+def test_dominoes_fall_and_lie_on_each_other():
+    """Each impact of what leans makes others: few steps need the velocity level."""
+    assert run_for(simulate(st.Scene.named("dominoes")), 2.0) <= 0.03
+
+
+# What is over at once
+
+
+@pytest.mark.parametrize(("speed", "blows"), [(1e-5, 0), (1.3e-4, 0), (1e-3, 1)])
+def test_a_bounce_within_touch_is_none(speed, blows):
+    """It would rise by v²/2g: 5e-12 m, 9e-10 m, 5e-8 m, where touch is 1e-9 m."""
+    sim = simulate(scene(FLOOR.format(mu=0) + ball(0.1)), st.Frictionless(), method="rk4")
+    sim.data.qvel[2] = speed
+    report = sim.step()
+    assert report.solution.trace[0].endswith(f", {blows} impacts")
+    assert abs(sim.data.qvel[2]) <= 1e-12
+    assert abs(sim.data.qpos[2] - 0.1) <= 1e-9
+
+
+@pytest.mark.parametrize(("speed", "pieces"), [(5e-5, 1), (5e-3, 2)])
+def test_a_slide_within_touch_is_none(speed, pieces):
+    box = '<body pos="0 0 0.05"><freejoint/><geom type="box" size="0.1 0.1 0.05" mass="1" friction="0.5 0 0"/></body>'
+    sim = simulate(scene(FLOOR.format(mu=0.5) + box))
+    sim.data.qvel[0] = speed  # over v²/2µg: 2.5e-10 m, 2.5e-6 m
+    report = sim.step()
+    assert report.solution.trace[0] == f"{pieces} pieces of motion, 0 impacts"
+    assert np.abs(sim.data.qvel).max() <= 1e-12
+
+
+def test_what_is_lifted_slowly_rises():
+    """Nothing presses it back, so that it is no bounce."""
+    sim = simulate(scene(FLOOR.format(mu=0) + ball(0.1)), st.Frictionless())
+    sim.data.qfrc_applied[2] = G
+    sim.data.qvel[2] = 1e-5
+    list(sim.run(0.1))
+    assert sim.data.qpos[2] == pytest.approx(0.1 + 1e-6, abs=1e-9)
 
 
 def test_a_box_that_slides_and_spins_stops():

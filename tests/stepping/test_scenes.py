@@ -106,7 +106,6 @@ def test_forty_logs_at_rest_stay_at_rest():
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(raises=st.SolveFailed, strict=False, reason="violent impacts of 200 contacts: residual 1e-7 is left")
 def test_forty_logs_fall():
     watch(start("log-heap", logs=40), 150, 5e-3)
 

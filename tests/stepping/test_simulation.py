@@ -30,9 +30,10 @@ TIED = """
 """
 
 
-def test_one_call_and_many_calls_say_the_same():
+@pytest.mark.parametrize("xml", [ARM, TIED], ids=["limits and dry friction", "bilateral rows"])
+def test_one_call_and_many_calls_say_the_same(xml):
     quick, slow = (
-        st.Simulation(st.Scene.from_xml(ARM), solver=solver) for solver in (None, st.ConeNewton(tolerance=1e-12))
+        st.Simulation(st.Scene.from_xml(xml), solver=solver) for solver in (None, st.ConeNewton(tolerance=1e-12))
     )
     for _ in range(300):
         one, many = quick.step(), slow.step()
@@ -40,10 +41,70 @@ def test_one_call_and_many_calls_say_the_same():
         assert not isinstance(many._answer, Quick)
         assert one.certificate.residual <= 1e-8
         np.testing.assert_allclose(quick.data.qvel, slow.data.qvel, atol=1e-8)
+        np.testing.assert_allclose(quick.data.qfrc_constraint, slow.data.qfrc_constraint, atol=1e-5)
     np.testing.assert_allclose(quick.data.qpos, slow.data.qpos, atol=1e-8)
     assert one.solution.impulse.shape == many.solution.impulse.shape
     recomputed = st.certify(one.solution.problem, one.solution)
     assert recomputed.residual == pytest.approx(one.certificate.residual, rel=1e-6, abs=1e-15)
+
+
+def test_redundant_bilateral_rows_are_held_in_one_call():
+    # Two welds where one would do: rows that depend on others carry nothing, and the sum of all is the weight.
+    sim = st.Simulation(
+        st.Scene.from_xml("""
+        <mujoco><worldbody>
+          <geom type="plane" size="1 1 1"/>
+          <body name="a" pos="0 0 1"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="2"/></body>
+          <body name="b" pos="0 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>
+        </worldbody><equality><weld body1="a"/><weld body1="a"/></equality></mujoco>""")
+    )
+    for report in sim.run(0.1):
+        assert isinstance(report._answer, Quick)
+        assert report.certificate.residual <= 1e-8
+    dt, held = sim.model.opt.timestep, report.solution.joint_impulse
+    assert np.count_nonzero(held) <= 6
+    assert held[[2, 8]].sum() / dt == pytest.approx(2 * 9.81, rel=1e-9)
+    np.testing.assert_allclose(sim.data.qfrc_constraint[[2, 8]], [2 * 9.81, 9.81], rtol=1e-9)
+    assert np.abs(sim.data.qvel).max() <= 1e-12
+
+
+def test_a_report_stays_true_while_the_simulation_goes_on():
+    sim = st.Simulation(st.Scene.from_xml(ARM))
+    kept, told = [], []
+    for report in sim.run(0.05):
+        kept.append(report)
+        told.append((report.certificate, report.energy, report._answer.impulse.copy()))
+    for _ in sim.run(0.05):
+        pass
+    for report, (certificate, energy, impulse) in zip(kept, told, strict=True):
+        assert report.certificate == certificate
+        assert report.energy == energy
+        np.testing.assert_array_equal(report.solution.impulse, impulse)
+
+
+def test_energy_is_that_of_the_beginning_of_the_step():
+    sim = st.Simulation(st.Scene.from_xml(ARM))
+    for _ in range(5):
+        other = mujoco.MjData(sim.model)
+        mujoco.mj_copyState(sim.model, sim.data, other, mujoco.mjtState.mjSTATE_INTEGRATION)
+        mujoco.mj_fwdPosition(sim.model, other)
+        mujoco.mj_fwdVelocity(sim.model, other)
+        mujoco.mj_energyPos(sim.model, other)
+        mujoco.mj_energyVel(sim.model, other)
+        report = sim.step()
+        assert [report.potential, report.kinetic] == pytest.approx(other.energy.tolist(), rel=1e-12)
+
+
+def test_whole_numbers_are_options_too():
+    # The compiled step takes floats: a whole number must neither fix its kind nor be cut to one.
+    places = []
+    for recovery in (0, 0.05, 1, 1.0):
+        sim = st.Simulation(st.Scene.named("box-on-plane"), stepper=st.TimeStepping(recovery=recovery))
+        sim.data.qpos[2] -= 2e-3
+        for _ in sim.run(0.02):
+            pass
+        places.append(sim.data.qpos[2])
+    assert places[0] < places[1] < places[2] == places[3]
 
 
 def test_growing_numbers_of_contacts_are_given_room():
@@ -142,6 +203,16 @@ def test_a_restored_simulation_goes_on_bit_by_bit(law, solver, tmp_path):
         np.testing.assert_array_equal(sim.data.qvel, again.data.qvel)
 
 
+def test_restitution_of_pairs_is_restored(tmp_path):
+    stepper = st.TimeStepping(restitution={("cube", "floor"): 0.5, "tip": 0.25})
+    sim = st.Simulation(st.Scene.from_xml(ARM), stepper=stepper)
+    sim.step()
+    sim.save(tmp_path / "sim.npz")
+    again = st.Simulation.restore(tmp_path / "sim.npz")
+    assert again.stepper == stepper
+    assert hash(again.stepper) == hash(stepper)
+
+
 @pytest.mark.parametrize("content", [b"", b"not a file", None])
 def test_what_is_no_simulation_is_not_restored(content, tmp_path):
     path = tmp_path / "sim.npz"
@@ -227,6 +298,16 @@ def test_every_law_steps_a_scene(law, stepper):
         ("needs a viscosity", lambda: st.Simulation(st.Scene.named("box-on-plane"), st.Viscous()).step()),
         ("recovery must be from 0 to inf, got -1", lambda: st.TimeStepping(recovery=-1)),
         ("restitution must be from 0 to 1, got 2", lambda: st.TimeStepping(restitution=2)),
+        ("restitution of a and b must be from 0 to 1, got -1", lambda: st.TimeStepping(restitution={("b", "a"): -1})),
+        ("is of a geom's name or of two in a tuple, got 3", lambda: st.TimeStepping(restitution={3: 0.5})),
+        ("names a and b twice", lambda: st.TimeStepping(restitution={("b", "a"): 0.1, ("a", "b"): 0.1})),
+        ("restitution must be from 0 to 1, got 'half'", lambda: st.TimeStepping(restitution="half")),
+        (
+            "TimeStepping: restitution names the geom 'bx'; there are",
+            lambda: st.Simulation(
+                st.Scene.named("box-on-plane"), stepper=st.TimeStepping(restitution={"bx": 0.5})
+            ).step(),
+        ),
         ("impact must be 'newton' or 'poisson', got 'hertz'", lambda: st.TimeStepping(impact="hertz")),
         ("viscosity must not be negative", lambda: st.TimeStepping(viscosity=-1.0)),
         ("seconds must be a positive number", lambda: next(st.Simulation(st.Scene.named("box-on-plane")).run(-1))),

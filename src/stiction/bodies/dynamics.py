@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from stiction.bodies.pointers import flags, floats, ints
 from stiction.compiled import kernel
-from stiction.linear import cholesky, cholesky_solve
+from stiction.linear import back_substitute, forward_substitute, tree_factor
 
 AFFINE = 1  # mjBIAS_AFFINE
 HINGE_OR_SLIDE = 2  # the first of mjJNT_SLIDE, mjJNT_HINGE
@@ -54,15 +54,14 @@ def fill_blocks(model, data, starts, mass, free, scratch):
         if add_velocity_gains(model, data, start, size, block):
             damped = True
         if damped:
-            factor = scratch[m.nv : m.nv + size * size].reshape((size, size))
+            factor, part = scratch[m.nv : m.nv + size * size], free[start : start + size]
             for i in range(size):
-                for j in range(size):
-                    factor[i, j] = block[i * size + j]
-                free[start + i] = dt * force[start + i]
-            cholesky(factor, size)
-            cholesky_solve(factor, size, free[start : start + size])
+                part[i] = dt * force[start + i]
+            tree_factor(block, size, factor)
+            back_substitute(factor, size, part)
+            forward_substitute(factor, size, part)
             for i in range(size):
-                free[start + i] += velocity[start + i]
+                part[i] += velocity[start + i]
         else:
             for i in range(start, start + size):
                 free[i] = velocity[i] + dt * smooth[i]

@@ -33,10 +33,11 @@ MODEL = (
     "actuator_group",
 )  # fmt: skip
 DATA = (
-    "ncon", "ne", "nf", "nl", "nefc", "qvel", "qacc", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "M", "cdof",
-    "subtree_com", "geom_xpos", "geom_xmat", "ten_velocity", "actuator_force", "moment_rownnz", "moment_rowadr",
-    "moment_colind", "actuator_moment", "contact", "efc_type", "efc_id", "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind",
-    "efc_J", "efc_pos", "efc_frictionloss", "efc_diagA", "efc_force",
+    "time", "energy", "ncon", "ne", "nf", "nl", "nefc", "qvel", "qacc", "qfrc_smooth", "qacc_smooth",
+    "qfrc_constraint", "M", "cdof", "subtree_com", "geom_xpos", "geom_xmat", "ten_velocity", "actuator_force",
+    "moment_rownnz", "moment_rowadr", "moment_colind", "actuator_moment", "contact", "efc_type", "efc_id",
+    "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J", "efc_pos", "efc_frictionloss", "efc_diagA",
+    "efc_force",
 )  # fmt: skip
 CONTACT = ("dist", "pos", "frame", "friction", "dim", "geom", "efc_address", "exclude")
 SIZE, DIST, POS, FRAME, FRICTION, DIM, GEOM, ADDRESS, EXCLUDE = range(9)  # places in `Memory.where`

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.bodies.collision import mend, needs_mending
+from stiction.bodies.collision import collide, needs_mending
 from stiction.bodies.memory import memory
 from stiction.bodies.stages import smooth
 from stiction.optional import mujoco
@@ -48,9 +48,10 @@ class Probe:
         data.qpos[:], data.qvel[:] = position, velocity
         mj.mj_fwdKinematics(model, data)
         mj.mj_makeM(model, data)
-        mj.mj_collision(model, data)
-        if self.mended is not None:
-            mend(model, data, self.mended)
+        if self.mended is None:
+            mj.mj_collision(model, data)
+        else:
+            collide(model, data, self.mended)
         mj.mj_makeConstraint(model, data)
 
     def press(self, position: NDArray[np.float64], velocity: NDArray[np.float64], time: float) -> None:

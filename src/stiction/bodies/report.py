@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 mj = mujoco()
 
+NAMED = 3  # geoms that a message names
 IGNORABLE = ("torsion", "surfacevel")  # what `ignore` may name
 
 
@@ -85,12 +86,27 @@ def uses(model: Any, given: dict[str, Any]) -> Iterator[str]:
         mu = model.geom_friction[geoms, 0]
         between = f", friction {mu.min():g} to {mu.max():g}" if mu.size else ""
         yield f"contacts of {counted(int(geoms.sum()), 'geom')}{between}"
+    yield from qualities(model, geoms)
     if model.npair:
         yield f"{counted(model.npair, 'contact pair')} of their own, with friction in two directions"
     if model.nexclude:
         yield f"{counted(model.nexclude, 'excluded pair')} of bodies"
     if model.flg_adhesion or model.geom_adhesion.any() or model.pair_adhesion.any():
         yield "adhesion, between geoms that are closer than their margin"
+
+
+def qualities(model: Any, geoms: np.ndarray[Any, np.dtype[np.bool_]]) -> Iterator[str]:
+    """How contacts are found where MuJoCo's own do not do."""
+    kinds = np.bincount(model.geom_type[geoms], minlength=8)
+    if kinds[mj.mjtGeom.mjGEOM_CYLINDER]:
+        many = counted(int(kinds[mj.mjtGeom.mjGEOM_CYLINDER]), "cylinder")
+        yield f"contacts of {many} with planes, boxes, capsules and each other, from their geometry"
+    if kinds[mj.mjtGeom.mjGEOM_MESH]:
+        many = counted(int(kinds[mj.mjtGeom.mjGEOM_MESH]), "mesh", "meshes")
+        yield f"contacts of {many}, held against the true distance; a face has at most four, and may rock on them"
+    if kinds[mj.mjtGeom.mjGEOM_HFIELD]:
+        many = counted(int(kinds[mj.mjtGeom.mjGEOM_HFIELD]), "heightfield")
+        yield f"contacts of {many}, without those of inner edges; terrain of boxes or meshes is surer"
 
 
 def ignores(model: Any, given: dict[str, Any]) -> Iterator[str]:
@@ -126,18 +142,24 @@ def refusals(model: Any) -> Iterator[tuple[str, str]]:
     if model.nflex:
         yield "flex", f"{counted(model.nflex, 'flexible body', 'flexible bodies')}: only rigid bodies are supported"
     geoms = colliding(model)
-    dims = np.concatenate([model.geom_condim[geoms], model.pair_dim])
-    torsion = int(np.count_nonzero(dims > 3))
-    if torsion:
+    twisting = [
+        *(name_of(model, mj.mjtObj.mjOBJ_GEOM, g) for g in np.flatnonzero(geoms & (model.geom_condim > 3)).tolist()),
+        *(name_of(model, mj.mjtObj.mjOBJ_PAIR, p) for p in np.flatnonzero(model.pair_dim > 3).tolist()),
+    ]
+    if twisting:
         yield (
             "torsion",
             (
-                f"condim 4 or 6 (torsional or rolling friction) of {counted(torsion, 'geom')}: "
-                "set condim to 3, or pass ignore=('torsion',)"
+                f"condim 4 or 6 (torsional or rolling friction) of {listed(twisting)}: "
+                "set condim to 3, or pass ignore=('torsion',), which takes it as 3"
             ),
         )
-    if model.geom_surfacevel.any():
-        yield "surfacevel", "surfacevel (moving surfaces) of geoms: remove it, or pass ignore=('surfacevel',)"
+    moving = [name_of(model, mj.mjtObj.mjOBJ_GEOM, g) for g in np.flatnonzero(model.geom_surfacevel.any(1)).tolist()]
+    if moving:
+        yield (
+            "surfacevel",
+            f"surfacevel (moving surfaces) of {listed(moving)}: remove it, or pass ignore=('surfacevel',)",
+        )
     other = sorted({int(kind) for kind in model.eq_type} - set(EQUALITIES))
     if other:
         names = ", ".join(mj.mjtEq(kind).name[5:].lower() for kind in other)
@@ -152,6 +174,23 @@ def refusals(model: Any) -> Iterator[tuple[str, str]]:
                 f"tendon {name}",
                 f"{name} of {counted(number, 'tendon')} that couple more than {most} kinematic trees",
             )
+
+
+def name_of(model: Any, kind: Any, number: int) -> str:
+    """The name of a geom or pair; of one without a name its number, and the body that it is of."""
+    what = kind.name[6:].lower()
+    name = mj.mj_id2name(model, kind, number)
+    if name:
+        return f"{what} {name!r}"
+    if kind != mj.mjtObj.mjOBJ_GEOM:
+        return f"{what} {number}"
+    body = mj.mj_id2name(model, mj.mjtObj.mjOBJ_BODY, int(model.geom_bodyid[number]))
+    return f"{what} {number}" + (f" of body {body!r}" if body else "")
+
+
+def listed(names: list[str]) -> str:
+    """The first few of many."""
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def colliding(model: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:

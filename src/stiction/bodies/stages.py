@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stiction.bodies.collision import mend
+from stiction.bodies.collision import collide
 from stiction.optional import mujoco
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def mended_step1(model: Any, data: Any, memory: Memory) -> None:
     mj.mj_fwdKinematics(model, data)
     mj.mj_makeM(model, data)
     mj.mj_factorM(model, data)
-    mj.mj_collision(model, data)
-    mend(model, data, memory)
+    collide(model, data, memory)
     mj.mj_makeConstraint(model, data)
     mj.mj_transmission(model, data)
     mj.mj_sensorPos(model, data)
@@ -50,7 +49,8 @@ def mended_step1(model: Any, data: Any, memory: Memory) -> None:
         control(model, data)
 
 
-def advance(model: Any, data: Any) -> None:
+def advance(model: Any, data: Any, senses: bool = True) -> None:
     """Sensors of force and acceleration, then the step itself: v += dt qacc, positions with the new v, time."""
-    sensors(model, data)
+    if senses:
+        sensors(model, data)
     euler(model, data)

@@ -40,6 +40,11 @@ def energy(model: Any, data: Any) -> tuple[float, float]:
     return float(potential), float(kinetic)
 
 
+def keep_energy(model: Any) -> None:
+    """Let MuJoCo compute energies in every step, so that nobody has to ask."""
+    model.opt.enableflags |= int(mj.mjtEnableBit.mjENBL_ENERGY)
+
+
 def model_bytes(model: Any) -> NDArray[np.uint8]:
     """A compiled model, in MuJoCo's binary form."""
     image = np.empty(mj.mj_sizeModel(model), np.uint8)

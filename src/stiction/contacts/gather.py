@@ -164,12 +164,12 @@ class Gathered:
 
 def gather(memory: Memory) -> Gathered:
     """Read the constraints of this step; `bodies.stages.smooth` must have run."""
-    counts = np.empty(10, np.int64)
-    problem = measure(memory.model, memory.data, memory.where, counts)
+    counts, kept = np.empty(10, np.int64), np.empty(int(memory.data["ncon"][0]), np.int64)
+    problem = measure(memory.model, memory.data, memory.where, counts, kept)
     if problem:
         raise InvalidScene(PROBLEMS[problem])
     numbers, places = np.empty(counts[FLOATS]), np.empty(counts[INTS], np.int64)
-    fill(memory.model, memory.data, memory.where, counts, numbers, places)
+    fill(memory.model, memory.data, memory.where, counts, kept, numbers, places)
     return Gathered(counts, numbers, places)
 
 
@@ -201,26 +201,39 @@ def int_ends(c):
 
 
 @kernel
-def measure(model, data, where, counts):
-    """Count what there is; the number of a problem that forbids it, 0 if none does."""
+def measure(model, data, where, counts, kept):
+    """Count what there is; the number of a problem that forbids it, 0 if none does.
+
+    kept: (ncon,) those of MuJoCo's contacts that count
+    """
     m, d = model[0], data[0]
     dry, touching, width, joint_width = d.nf, 0, 0, 0
     kinds = ints(d.efc_type)
-    for i in range(d.ncon):
-        contact = d.contact + i * where[SIZE]
-        address = ints(contact + where[ADDRESS])[0]
-        if address < 0:
-            continue
-        if kinds[address] == PYRAMIDAL:
-            return 1
+    first = 0
+    while first < d.ncon:
+        end = first + 1
+        while end < d.ncon and same_pair(data, where, first, end):
+            end += 1
+        contact = d.contact + first * where[SIZE]
         geoms = ints(contact + where[GEOM])
-        if geoms[0] < 0 or geoms[1] < 0:
-            return 4
-        if superfluous(model, data, where, i):
-            continue
-        first, second = trees_of_contact(model, geoms[0], geoms[1])
-        width = max(width, segment_of(model, first)[1] + segment_of(model, second)[1])
-        touching += 1
+        flexible = geoms[0] < 0 or geoms[1] < 0
+        length = 0
+        if not flexible:
+            one, two = trees_of_contact(model, geoms[0], geoms[1])
+            length = segment_of(model, one)[1] + segment_of(model, two)[1]
+        for i in range(first, end):
+            address = ints(d.contact + i * where[SIZE] + where[ADDRESS])[0]
+            if address < 0:
+                continue
+            if flexible:
+                return 4
+            if kinds[address] == PYRAMIDAL:
+                return 1
+            if not superfluous(model, data, where, i, first, end):
+                kept[touching] = i
+                width = max(width, length)
+                touching += 1
+        first = end
     for row in range(d.ne + d.nf + d.nl):
         first, second = trees_of_row(model, data, row)
         if first == TOO_MANY:
@@ -249,7 +262,7 @@ def measure(model, data, where, counts):
 
 
 @kernel
-def fill(model, data, where, counts, numbers, places):
+def fill(model, data, where, counts, kept, numbers, places):
     """Write everything that `measure` counted."""
     m, d = model[0], data[0]
     n, width, j = counts[CONTACTS], counts[WIDTH], counts[JOINTS]
@@ -266,12 +279,11 @@ def fill(model, data, where, counts, numbers, places):
     entry = fill_blocks(model, data, starts, mass, free, numbers[f[8] :])
     position = floats(d.efc_pos)
 
-    i = 0
-    for c in range(d.ncon):
+    touching = n - d.nl - d.nf
+    for i in range(touching):
+        c = kept[i]
         contact = d.contact + c * where[SIZE]
         row = ints(contact + where[ADDRESS])[0]
-        if row < 0 or superfluous(model, data, where, c):
-            continue
         geoms = ints(contact + where[GEOM])
         first, second = trees_of_contact(model, geoms[0], geoms[1])
         set_segments(model, first, second, segments[i])
@@ -288,8 +300,8 @@ def fill(model, data, where, counts, numbers, places):
         else:
             copy_row(model, data, row + 1, one, segments[i], rows[i, 1])
             copy_row(model, data, row + 2, two, segments[i], rows[i, 2])
-        i += 1
 
+    i = touching
     for row in range(d.ne + d.nf, d.ne + d.nf + d.nl):
         first, second = trees_of_row(model, data, row)
         set_segments(model, first, second, segments[i])
@@ -329,20 +341,18 @@ def fill(model, data, where, counts, numbers, places):
 
 
 @kernel
-def superfluous(model, data, where, i):
+def superfluous(model, data, where, i, first, end):
     """Whether other contacts of the pair say the same: one before it at this spot, or two with this one between them.
 
     MuJoCo finds a corner of two aligned boxes more than once, and where their edges cross by a rounding error.
+    first, end: the contacts of the pair
     """
     m, d = model[0], data[0]
+    if end - first == 1:
+        return False
     geoms = ints(d.contact + i * where[SIZE] + where[GEOM])
     radius = floats(m.geom_rbound)
     near = SAME * max(radius[geoms[0]], radius[geoms[1]])
-    first, end = i, i + 1
-    while first > 0 and same_pair(data, where, first - 1, i):
-        first -= 1
-    while end < d.ncon and same_pair(data, where, end, i):
-        end += 1
     for k in range(first, i):
         if between(data, where, i, k, k, near):
             return True
@@ -366,23 +376,27 @@ def between(data, where, i, k, l, near):
     """Whether contact i lies at k = l, or strictly between k and l, no deeper than they say, with the same normal."""
     d = data[0]
     here, one, two = d.contact + i * where[SIZE], d.contact + k * where[SIZE], d.contact + l * where[SIZE]
-    if ints(one + where[ADDRESS])[0] < 0 or ints(two + where[ADDRESS])[0] < 0:
-        return False  # excluded: it says nothing
     p, a, b = floats(here + where[POS]), floats(one + where[POS]), floats(two + where[POS])
-    n, na, nb = floats(here + where[FRAME]), floats(one + where[FRAME]), floats(two + where[FRAME])
-    square, along = 0.0, 0.0
-    for c in range(3):
-        if abs(n[c] - na[c]) > SAME or abs(n[c] - nb[c]) > SAME:
-            return False
-        square += (b[c] - a[c]) ** 2
-        along += (b[c] - a[c]) * (p[c] - a[c])
     share = 0.0
     if k != l:
-        if along <= near * square**0.5 or along >= square - near * square**0.5:
+        square, along = 0.0, 0.0
+        for c in range(3):
+            square += (b[c] - a[c]) ** 2
+            along += (b[c] - a[c]) * (p[c] - a[c])
+        if along <= 0.0 or along >= square:
+            return False
+        ends = near * square**0.5
+        if along <= ends or along >= square - ends:
             return False
         share = along / square
     for c in range(3):
         if abs(a[c] + share * (b[c] - a[c]) - p[c]) > near:
+            return False
+    if ints(one + where[ADDRESS])[0] < 0 or ints(two + where[ADDRESS])[0] < 0:
+        return False  # excluded: it says nothing
+    n, na, nb = floats(here + where[FRAME]), floats(one + where[FRAME]), floats(two + where[FRAME])
+    for c in range(3):
+        if abs(n[c] - na[c]) > SAME or abs(n[c] - nb[c]) > SAME:
             return False
     said = (1.0 - share) * floats(one + where[DIST])[0] + share * floats(two + where[DIST])[0]
     return floats(here + where[DIST])[0] >= said - SAME * near

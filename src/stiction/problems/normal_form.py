@@ -4,6 +4,9 @@ With M = G Gᵀ and x = Gᵀ v the mass becomes one, a row a becomes G⁻¹ a, a
 
     x = x_free + sum_i L_iᵀ p_i,      u_i = L_i x + b_i,      L_i the three rows of contact i
 
+G is upper triangular: velocities of a tree are numbered from its root, so that neither the factor nor a row ever
+touches more than a body's ancestors.
+
 Contact i is divided by its own size, s_i = 1 / sqrt(trace(L_i L_iᵀ) / 3), and velocities by τ, the largest free contact
 velocity: impulses come back as p_i = s_i τ p̂_i. Bilateral rows are made orthonormal one by one; one that depends on
 those before it is left out (Drumwright's FIND-INDICES [Drumwright2013, Algorithm 2], in O(m²) a row), and x is kept in
@@ -16,9 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from stiction.compiled import kernel
+from stiction.compiled import kernel, sums
 from stiction.errors import InvalidProblem
-from stiction.linear import cholesky, dot, subtract_multiple
+from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
 from stiction.problems.contact import densified as densified
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ class Whitened(NamedTuple):
     friction: NDArray[np.float64]  # (n,)
     scale: NDArray[np.float64]  # (n,) s
     tau: float  # τ, in m/s times s
-    factor: NDArray[np.float64]  # G: lower triangles of the mass's blocks, one after the other
+    factor: NDArray[np.float64]  # Gᵀ: lower triangles of the mass's blocks, one after the other, diagonals inverted
     place: NDArray[np.int64]  # (m,) where the block that begins at a velocity begins in `factor`
     joints: NDArray[np.float64]  # (r, m) orthonormal bilateral rows that are not redundant
     kept: NDArray[np.int64]  # (r,) which rows they come from
@@ -71,7 +74,7 @@ def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
     if not len(problem.joints):
         rows = np.empty(problem.rows.shape)
         tau = whiten_free(
-            mass.reshape(-1), trees, problem.velocity, problem.rows, segments, problem.gap_rate,
+            mass.reshape(-1), trees, problem.velocity, problem.rows, problem.segments, problem.gap_rate,
             factor, place, rows, free, bias, scale,
         )  # fmt: skip
     else:
@@ -136,7 +139,7 @@ def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDA
         alone = np.empty(problem.m)
         move_unheld(
             problem.rows, problem.segments, problem.velocity, impulse, white.factor, white.place, problem.trees,
-            np.empty(problem.rows.shape[2]), alone,
+            np.empty(problem.rows.shape[1:]), alone,
         )  # fmt: skip
         joint_impulse[white.kept] = np.linalg.solve(white.triangle.T, white.joints @ (x - alone))
     return velocity, joint_impulse
@@ -195,10 +198,8 @@ def whiten_free(mass, trees, velocity, rows, segments, gap_rate, factor, place, 
         return -1.0 - failed
     whiten_velocity(factor, trees, velocity, free)
     for i in range(len(rows)):
-        for c in range(3):
-            whiten_row(factor, place, rows[i, c], segments[i], white[i, c])
-            bias[i, c] = 0.0
-        bias[i, 0] = gap_rate[i]
+        whiten_rows(factor, place, rows[i], segments[i], white[i])
+        bias[i, 0], bias[i, 1], bias[i, 2] = gap_rate[i], 0.0, 0.0
     return unit_contacts(white, segments, free, bias, scale)
 
 
@@ -225,9 +226,9 @@ def whiten_jointed(
     for i in range(len(rows)):
         whole[i, 0], whole[i, 1], whole[i, 2], whole[i, 3] = 0, m, 0, 0
         size, left = 0.0, 0.0
+        spread(factor, place, rows[i], segments[i], white[i])
         for c in range(3):
             row = white[i, c]
-            spread(factor, place, rows[i, c], segments[i], row)
             size += dot(row, row, m)
             bias[i, c] = gap_rate[i] if c == 0 else 0.0
             for _ in range(2):
@@ -246,50 +247,61 @@ def whiten_jointed(
 
 @kernel
 def factor_blocks(mass, trees, factor, place):
-    """Cholesky of each block; the first row that fails, -1 if none does."""
+    """M = Lᵀ L of each block, L with inverted diagonal; the first row that fails, -1 if none does."""
     at = 0
     for b in range(len(trees) - 1):
         size = trees[b + 1] - trees[b]
         place[trees[b]] = at
-        for i in range(at, at + size * size):
-            factor[i] = mass[i]
-        done = cholesky(factor[at : at + size * size].reshape((size, size)), size)
-        if done < size:
-            return trees[b] + done
+        failed = tree_factor(mass[at : at + size * size], size, factor[at : at + size * size])
+        if failed >= 0:
+            return trees[b] + failed
         at += size * size
     return -1
 
 
-@kernel
-def forward_substitute(L, k, x):
-    for i in range(k):
-        x[i] = (x[i] - dot(L[i * k :], x, i)) / L[i * k + i]
+@sums
+def back_substitute_rows(L, k, r0, r1, r2):
+    """Three rows times G⁻¹, in place; velocities that they do not touch are passed over."""
+    for i in range(k - 1, -1, -1):
+        if r0[i] == 0.0 and r1[i] == 0.0 and r2[i] == 0.0:
+            continue
+        row = L[i * k : i * k + i + 1]
+        x0, x1, x2 = r0[i] * row[i], r1[i] * row[i], r2[i] * row[i]
+        r0[i], r1[i], r2[i] = x0, x1, x2
+        for j in range(i):
+            r0[j] -= x0 * row[j]
+            r1[j] -= x1 * row[j]
+            r2[j] -= x2 * row[j]
 
 
 @kernel
-def whiten_row(factor, place, row, segment, out):
-    """out = G⁻¹ a of a contact's row a; a segment is a block."""
-    for j in range(len(row)):
-        out[j] = row[j]
+def whiten_rows(factor, place, rows, segment, out):
+    """out = G⁻¹ of a contact's three rows; a segment is a block."""
+    for c in range(3):
+        for j in range(rows.shape[1]):
+            out[c, j] = rows[c, j]
     first, second = segment[1], segment[3]
+    r0, r1, r2 = out[0], out[1], out[2]
     if first > 0:
-        forward_substitute(factor[place[segment[0]] :], first, out)
+        back_substitute_rows(factor[place[segment[0]] :], first, r0, r1, r2)
     if second > 0:
-        forward_substitute(factor[place[segment[2]] :], second, out[first:])
+        back_substitute_rows(factor[place[segment[2]] :], second, r0[first:], r1[first:], r2[first:])
 
 
 @kernel
-def spread(factor, place, row, segment, out):
-    """The same over all velocities."""
-    for j in range(len(out)):
-        out[j] = 0.0
+def spread(factor, place, rows, segment, out):
+    """`whiten_rows` over all velocities."""
+    for c in range(3):
+        for j in range(out.shape[1]):
+            out[c, j] = 0.0
     taken = 0
     for s in range(2):
         start, length = segment[2 * s], segment[2 * s + 1]
         if length > 0:
-            for j in range(length):
-                out[start + j] = row[taken + j]
-            forward_substitute(factor[place[start] :], length, out[start:])
+            for c in range(3):
+                for j in range(length):
+                    out[c, start + j] = rows[c, taken + j]
+            back_substitute_rows(factor[place[start] :], length, out[0, start:], out[1, start:], out[2, start:])
             taken += length
 
 
@@ -299,20 +311,19 @@ def whiten_dense(factor, trees, row):
     at = 0
     for b in range(len(trees) - 1):
         size = trees[b + 1] - trees[b]
-        forward_substitute(factor[at:], size, row[trees[b] :])
+        back_substitute(factor[at:], size, row[trees[b] :])
         at += size * size
 
 
-@kernel
+@sums
 def whiten_velocity(factor, trees, v, x):
     """x = Gᵀ v."""
     at = 0
     for b in range(len(trees) - 1):
         start, size = trees[b], trees[b + 1] - trees[b]
         for i in range(size):
-            x[start + i] = 0.0
-        for j in range(size):
-            subtract_multiple(x[start:], -v[start + j], factor[at + j * size :], j + 1)
+            row = factor[at + i * size : at + i * size + i + 1]
+            x[start + i] = dot(row, v[start:], i) + v[start + i] / row[i]
         at += size * size
 
 
@@ -325,9 +336,7 @@ def unwhiten_velocity(factor, trees, x, v):
         part = v[start : start + size]
         for i in range(size):
             part[i] = x[start + i]
-        for i in range(size - 1, -1, -1):
-            part[i] /= factor[at + i * size + i]
-            subtract_multiple(part, part[i], factor[at + i * size :], i)
+        forward_substitute(factor[at:], size, part)
         at += size * size
 
 
@@ -337,21 +346,17 @@ def move(rows, segments, free, tau, scale, impulse, factor, trees, x, v):
     for j in range(len(free)):
         x[j] = free[j] * tau
     for i in range(len(rows)):
-        for c in range(3):
-            if impulse[i, c] != 0.0:
-                add_row(rows[i, c], segments[i], impulse[i, c] / scale[i], x)
+        add_rows(rows[i], segments[i], impulse[i, 0] / scale[i], impulse[i, 1] / scale[i], impulse[i, 2] / scale[i], x)
     unwhiten_velocity(factor, trees, x, v)
 
 
 @kernel
-def move_unheld(rows, segments, velocity, impulse, factor, place, trees, row, x):
+def move_unheld(rows, segments, velocity, impulse, factor, place, trees, white, x):
     """x as if there were no joints."""
     whiten_velocity(factor, trees, velocity, x)
     for i in range(len(rows)):
-        for c in range(3):
-            if impulse[i, c] != 0.0:
-                whiten_row(factor, place, rows[i, c], segments[i], row)
-                add_row(row, segments[i], impulse[i, c], x)
+        whiten_rows(factor, place, rows[i], segments[i], white)
+        add_rows(white, segments[i], impulse[i, 0], impulse[i, 1], impulse[i, 2], x)
 
 
 @kernel
@@ -364,15 +369,44 @@ def row_dot(row, segment, x):
     return total
 
 
-@kernel
-def row_size(row, segment, x):
-    """The sum of the sizes of the terms of `row_dot`."""
-    total = 0.0
-    for j in range(segment[1]):
-        total += abs(row[j] * x[segment[0] + j])
-    for j in range(segment[3]):
-        total += abs(row[segment[1] + j] * x[segment[2] + j])
-    return total
+@sums
+def rows_dot(rows, segment, x):
+    """A contact's three rows times x."""
+    r0, r1, r2 = rows[0], rows[1], rows[2]
+    u0, u1, u2 = 0.0, 0.0, 0.0
+    start, length = segment[0], segment[1]
+    for j in range(length):
+        xj = x[start + j]
+        u0 += r0[j] * xj
+        u1 += r1[j] * xj
+        u2 += r2[j] * xj
+    other = segment[2] - length
+    for j in range(length, length + segment[3]):
+        xj = x[other + j]
+        u0 += r0[j] * xj
+        u1 += r1[j] * xj
+        u2 += r2[j] * xj
+    return u0, u1, u2
+
+
+@sums
+def row_sizes(rows, segment, x):
+    """The sums of the sizes of the terms of `rows_dot`."""
+    r0, r1, r2 = rows[0], rows[1], rows[2]
+    u0, u1, u2 = 0.0, 0.0, 0.0
+    start, length = segment[0], segment[1]
+    for j in range(length):
+        xj = x[start + j]
+        u0 += abs(r0[j] * xj)
+        u1 += abs(r1[j] * xj)
+        u2 += abs(r2[j] * xj)
+    other = segment[2] - length
+    for j in range(length, length + segment[3]):
+        xj = x[other + j]
+        u0 += abs(r0[j] * xj)
+        u1 += abs(r1[j] * xj)
+        u2 += abs(r2[j] * xj)
+    return u0, u1, u2
 
 
 @kernel
@@ -384,27 +418,45 @@ def add_row(row, segment, factor, x):
         subtract_multiple(x[segment[2] :], -factor, row[length:], segment[3])
 
 
-@kernel
+@sums
+def add_rows(rows, segment, p0, p1, p2, x):
+    """x += a contact's three rows times p."""
+    if p0 == 0.0 and p1 == 0.0 and p2 == 0.0:
+        return
+    r0, r1, r2 = rows[0], rows[1], rows[2]
+    start, length = segment[0], segment[1]
+    for j in range(length):
+        x[start + j] += p0 * r0[j] + p1 * r1[j] + p2 * r2[j]
+    other = segment[2] - length
+    for j in range(length, length + segment[3]):
+        x[other + j] += p0 * r0[j] + p1 * r1[j] + p2 * r2[j]
+
+
+@sums
 def unit_contacts(rows, segments, free, bias, scale):
     """Divide every contact by its size, and velocities by the largest free one of a contact, τ, which is returned."""
-    width = rows.shape[2]
     tau = 0.0
     for i in range(len(rows)):
-        size = 0.0
-        for c in range(3):
-            size += dot(rows[i, c], rows[i, c], width)
-        scale[i] = 1.0 / (size / 3.0) ** 0.5 if size > 0.0 else 1.0
-        for c in range(3):
-            for j in range(width):
-                rows[i, c, j] *= scale[i]
-            bias[i, c] *= scale[i]
-            whole = row_size(rows[i, c], segments[i], free) + abs(bias[i, c])
-            tau = max(tau, abs(row_dot(rows[i, c], segments[i], free) + bias[i, c]), ROUNDED * whole)
+        width = segments[i, 1] + segments[i, 3]
+        r0, r1, r2 = rows[i, 0], rows[i, 1], rows[i, 2]
+        size = dot(r0, r0, width) + dot(r1, r1, width) + dot(r2, r2, width)
+        s = 1.0 / (size / 3.0) ** 0.5 if size > 0.0 else 1.0
+        scale[i] = s
+        for j in range(width):
+            r0[j] *= s
+            r1[j] *= s
+            r2[j] *= s
+        u0, u1, u2 = rows_dot(rows[i], segments[i], free)
+        w0, w1, w2 = row_sizes(rows[i], segments[i], free)
+        b0, b1, b2 = bias[i, 0] * s, bias[i, 1] * s, bias[i, 2] * s
+        bias[i, 0], bias[i, 1], bias[i, 2] = b0, b1, b2
+        whole = max(w0 + abs(b0), w1 + abs(b1), w2 + abs(b2))
+        tau = max(tau, abs(u0 + b0), abs(u1 + b1), abs(u2 + b2), ROUNDED * whole)
     if not tau > 0.0:
         tau = 1.0
+    inverse = 1.0 / tau
     for j in range(len(free)):
-        free[j] /= tau
+        free[j] *= inverse
     for i in range(len(rows)):
-        for c in range(3):
-            bias[i, c] /= tau
+        bias[i, 0], bias[i, 1], bias[i, 2] = bias[i, 0] * inverse, bias[i, 1] * inverse, bias[i, 2] * inverse
     return tau

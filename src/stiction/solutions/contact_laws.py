@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
-from stiction.compiled import kernel
-from stiction.linear import dot, subtract_multiple
-from stiction.problems.normal_form import ROUNDED, add_row, row_dot, row_size
+from stiction.compiled import kernel, sums
+from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple
+from stiction.problems.normal_form import ROUNDED, add_rows, row_sizes, rows_dot
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE = range(3)
+SMALLEST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
 AT_REST = 1e-9  # sliding slower than this part of the velocity scale is sticking
 
 
@@ -30,18 +31,21 @@ def judge_problem(
         joint = off if not off <= joint else joint  # NaN stays
         size = max(size, abs(dot(joints[k], v_free, len(v)) + joint_rate[k]))
     for i in range(len(rows)):
-        for c in range(3):
-            offset = gap_rate[i] if c == 0 else 0.0
-            free = row_dot(rows[i, c], segments[i], v_free) + offset
-            size = max(size, abs(free), ROUNDED * (row_size(rows[i, c], segments[i], v_free) + abs(offset)))
-            u[i, c] = row_dot(rows[i, c], segments[i], v) + offset
+        offset = gap_rate[i]
+        free0, free1, free2 = rows_dot(rows[i], segments[i], v_free)
+        whole0, whole1, whole2 = row_sizes(rows[i], segments[i], v_free)
+        whole = max(whole0 + abs(offset), whole1, whole2)
+        size = max(size, abs(free0 + offset), abs(free1), abs(free2), ROUNDED * whole)
+        u0, u1, u2 = rows_dot(rows[i], segments[i], v)
+        u[i, 0], u[i, 1], u[i, 2] = u0 + offset, u1, u2
     found = start(joint, size)
     for i in range(len(rows)):
         lost = 0.0
-        for c in range(3):
-            off = abs(row_dot(rows[i, c], segments[i], unbalanced))
-            lost = off if not off <= lost else lost
-        free1, free2 = row_dot(rows[i, 1], segments[i], v_free), row_dot(rows[i, 2], segments[i], v_free)
+        for off in rows_dot(rows[i], segments[i], unbalanced):
+            lost = abs(off) if not abs(off) <= lost else lost
+        free1, free2 = 0.0, 0.0
+        if law == VISCOUS:
+            _, free1, free2 = rows_dot(rows[i], segments[i], v_free)
         found = judge_contact(
             law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
             direction(slip, i), impulse[i], u[i], free1, free2, lost, i, found,
@@ -67,7 +71,7 @@ def judge_delassus(law, facets, rotation, implicit, side, friction, viscosity, s
     return over_size(found)
 
 
-@kernel
+@sums
 def imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_impulse, out):
     """M (v - v_free) - Nᵀ p_n - Tᵀ p_t - Jᵀ p_j."""
     at = 0
@@ -80,8 +84,7 @@ def imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_imp
             out[first + i] = total
         at += size * size
     for i in range(len(rows)):
-        for c in range(3):
-            add_row(rows[i, c], segments[i], -impulse[i, c], out)
+        add_rows(rows[i], segments[i], -impulse[i, 0], -impulse[i, 1], -impulse[i, 2], out)
     for k in range(len(joints)):
         subtract_multiple(out, joint_impulse[k], joints[k], len(out))
 
@@ -93,13 +96,8 @@ def felt_velocity(factor, trees, unbalanced):
     for b in range(len(trees) - 1):
         first, size = trees[b], trees[b + 1] - trees[b]
         part = unbalanced[first : first + size]
-        for i in range(size):
-            row = factor[at + i * size :]
-            part[i] = (part[i] - dot(row, part, i)) / row[i]
-        for i in range(size - 1, -1, -1):
-            row = factor[at + i * size :]
-            part[i] /= row[i]
-            subtract_multiple(part, part[i], row, i)
+        back_substitute(factor[at:], size, part)
+        forward_substitute(factor[at:], size, part)
         at += size * size
 
 
@@ -141,15 +139,17 @@ def judge_contact(
     )
     slides = law >= CONE and slip[0] == slip[0]  # not NaN: the direction is known
     if slides:
-        outside, lazy = 0.0, W * math.hypot(p1 + radius * slip[0], p2 + radius * slip[1])
+        outside, lazy = 0.0, W * length(p1 + radius * slip[0], p2 + radius * slip[1])
     here = max(through, gap, outside, lazy, lost)
     if not np.isfinite(through + gap + outside + lazy + lost + normal + p1 + p2):
         here = np.nan
     if here > worst or not np.isfinite(here) or (where < 0 and here >= worst):
         worst, where = here, i
     if law == NO_SLIP:
-        beyond = max(beyond, min(max(u[0], 0.0), W * math.hypot(p1, p2)))
-    if law >= CONE and not slides:
+        beyond = max(beyond, min(max(u[0], 0.0), W * length(p1, p2)))
+    if law == CONE and not slides:
+        beyond = max(beyond, outside, lazy)
+    elif law > CONE and not slides:
         out, late = tangential(CONE, 0, 0.0, False, 1.0, radius, 0.0, W, normal, p1, p2, u1, u2, free1, free2)
         beyond = max(beyond, out, late)
     return (
@@ -161,26 +161,35 @@ def judge_contact(
 @kernel
 def mode_of(scale, impulse, u, size):
     W = 1.0 / (scale * scale)
-    if W * impulse[0] <= AT_REST * size and W * math.hypot(impulse[1], impulse[2]) <= AT_REST * size:
+    if W * impulse[0] <= AT_REST * size and W * length(impulse[1], impulse[2]) <= AT_REST * size:
         return OPEN
-    return SLIDE if math.hypot(u[1], u[2]) > AT_REST * size else STICK
+    return SLIDE if length(u[1], u[2]) > AT_REST * size else STICK
+
+
+@kernel
+def length(x, y):
+    """As math.hypot, which is only needed where squares are too large or too small."""
+    square = x * x + y * y
+    if SMALLEST_SQUARE < square < LARGEST_SQUARE or (x == 0.0 and y == 0.0):
+        return square**0.5
+    return math.hypot(x, y)
 
 
 @kernel
 def tangential(law, facets, rotation, implicit, side, radius, viscosity, W, normal, p1, p2, u1, u2, free1, free2):
     """(how far p_t lies outside of what the law allows, how far it is from opposing the sliding), in m/s."""
-    size = math.hypot(p1, p2)
+    size = length(p1, p2)
     if law == FRICTIONLESS:
         return W * size, 0.0
     if law == VISCOUS:
         v1, v2 = (u1, u2) if implicit else (free1, free2)
-        return 0.0, W * math.hypot(p1 + viscosity * v1, p2 + viscosity * v2)
+        return 0.0, W * length(p1 + viscosity * v1, p2 + viscosity * v2)
     if law == NO_SLIP:  # no slip, or no impulse at all
-        return 0.0, min(math.hypot(u1, u2), W * (size + abs(normal)))
+        return 0.0, min(length(u1, u2), W * (size + abs(normal)))
     y1, y2 = p1 - u1 / W, p2 - u2 / W
     if law == CONE:
         a1, a2 = onto_disc(y1, y2, radius)
-        return W * max(size - radius, 0.0), W * math.hypot(p1 - a1, p2 - a2)
+        return W * max(size - radius, 0.0), W * length(p1 - a1, p2 - a2)
     if law == PYRAMID:
         b1, b2 = onto_polygon(p1, p2, radius, facets, rotation)
         a1, a2 = onto_polygon(y1, y2, radius, facets, rotation)
@@ -188,12 +197,12 @@ def tangential(law, facets, rotation, implicit, side, radius, viscosity, W, norm
         side = side * radius
         b1, b2 = min(max(p1, -side), side), min(max(p2, -side), side)
         a1, a2 = min(max(y1, -side), side), min(max(y2, -side), side)
-    return W * math.hypot(p1 - b1, p2 - b2), W * math.hypot(p1 - a1, p2 - a2)
+    return W * length(p1 - b1, p2 - b2), W * length(p1 - a1, p2 - a2)
 
 
 @kernel
 def onto_disc(y1, y2, radius):
-    size = math.hypot(y1, y2)
+    size = length(y1, y2)
     if size <= radius:
         return y1, y2
     return y1 * radius / size, y2 * radius / size

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stiction.solvers.contract import Solver
 
 SLIDING = (Baraff(),)
-MANY = 200  # contacts beyond which the cone's last attempts, which may take minutes, are not made
+MANY = 400  # contacts beyond which the cone's last attempts, which may take minutes, are not made
 
 
 @cache
@@ -43,9 +43,14 @@ def by_law(aim: float) -> dict[str, tuple[Solver, ...]]:
         "viscous": (PrincipalPivot(),),
         "no-slip": (PrincipalPivot(),),
         "pyramid": (CellLemke(), StructuredLemke()),
-        "cone": (ConeNewton(tolerance=aim), Baraff()),
+        "cone": (*newton(aim), Baraff()),
         "box": (CellLemke(), Splitting()),
     }
+
+
+def newton(aim: float, last_cycles: int = ConeNewton.last_cycles) -> tuple[Solver, ...]:
+    """By itself; then, if what it leaves is not certified, with answers for pyramids and all else that it can try."""
+    return ConeNewton(tolerance=aim, max_pyramids=0, last_cycles=0), ConeNewton(tolerance=aim, last_cycles=last_cycles)
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class Auto:
                 return SLIDING
             law = kind(problem.law)
             if law == "cone" and problem.n > MANY:
-                return (ConeNewton(tolerance=self.aim, last_cycles=0),)
+                return newton(self.aim, last_cycles=0)
             return by_law(self.aim)[law]
         principal = problem.smallest_diagonal >= 0.0
         order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba import config, typeof
 
 from stiction.bodies.stages import advance, smooth
+from stiction.bodies.state import keep_energy
 from stiction.compiled import kernel
 from stiction.contacts.gather import (
-    CONTACTS,
     DRY,
-    FLOATS,
-    INTS,
     JOINT_WIDTH,
     JOINTS,
     VELOCITIES,
@@ -23,12 +22,14 @@ from stiction.contacts.gather import (
     int_ends,
 )
 from stiction.contacts.identity import match
-from stiction.contacts.margins import margins
+from stiction.contacts.margins import set_margins
 from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidScene
 from stiction.problems.contact import ContactProblem, restored
 from stiction.problems.laws import Law, Viscous, kind
 from stiction.problems.normal_form import row_dot
+from stiction.stepping.restitution import Given, Table, coefficients, table
+from stiction.stepping.sheet import COUNTS, Sheet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,13 +46,20 @@ class Engine:
 
     def __init__(self, scene: Scene, data: Any) -> None:
         self.scene, self.model, self.data = scene, scene.model, data
+        keep_energy(self.model)
         self.memory = scene.bind(data)
         self.mended = self.memory if scene.mends else None
+        self.margin = -1.0 if scene.margin is None else float(scene.margin)
+        self.senses = self.model.nsensor > 0
         self.scratch = np.empty(6 * self.model.nbody)
-        self.gathered: Gathered | None = None
+        self.last: Sheet | None = None
         self.problem: ContactProblem | None = None
-        self.impulse = np.zeros((0, 3))
-        self.room, self.sizes, self.scratch_room = (0, 0), (0, 0), (0, 0)
+        self.returned: tuple[Given, Table] | None = None
+        # Numbers that `quick.one_call` found to need: floats and ints of a step, floats and ints to work on.
+        self.need = np.array([0, COUNTS, 0, 0])
+        self.sizes, self.floats, self.ints = (0, COUNTS), np.empty(0), np.empty(0, np.int64)
+        self.one_call: Any = None
+        self.set_margins = direct(set_margins, self.memory.model, self.memory.data, self.margin, self.scratch)
 
     def look(self) -> Gathered:
         """Kinematics, forces and contacts of the present state."""
@@ -62,46 +70,70 @@ class Engine:
         """Kinematics, forces and contacts, as MuJoCo keeps them."""
         if self.scene.control is not None:
             self.scene.control(self.model, self.data)
-        margins(self.memory, self.scratch, self.scene.margin)
+        self.set_margins(self.memory.model, self.memory.data, self.margin, self.scratch)
         smooth(self.model, self.data, self.mended)
 
     def start(self, found: Gathered) -> NDArray[np.float64] | None:
         """Impulses of the last step at the contacts that are still there."""
-        if self.gathered is None or not len(self.impulse) or not found.n:
+        last = self.gathered
+        if last is None or not last.n or not found.n:
             return None
-        previous = match(self.memory, self.gathered, found)
+        previous = match(self.memory, last, found)
         start = np.zeros((found.n, 3))
         carry(previous, self.impulse, start)
         return start
 
     def keep(self, found: Gathered, impulse: NDArray[np.float64]) -> None:
-        self.gathered, self.impulse = found, impulse
+        """Remember a step."""
+        self.last = Sheet.of(found, impulse)
 
-    def make_room(self, counts: NDArray[np.int64], scratch: tuple[int, int]) -> tuple[int, int]:
-        """For steps of this size, and somewhat larger ones, from now on; returns contacts and velocities."""
-        n, m = int(SPARE * counts[CONTACTS]), int(counts[VELOCITIES])
-        self.room = max(self.room[0], n), max(self.room[1], m)
-        self.sizes = max(self.sizes[0], int(SPARE * counts[FLOATS])), max(self.sizes[1], int(SPARE * counts[INTS]))
-        self.scratch_room = (
-            max(self.scratch_room[0], int(SPARE * scratch[0])), max(self.scratch_room[1], int(SPARE * scratch[1])),
-        )  # fmt: skip
-        return self.room
+    @property
+    def gathered(self) -> Gathered | None:
+        """The constraints of the last step."""
+        return None if self.last is None else self.last.found
+
+    @property
+    def impulse(self) -> NDArray[np.float64]:
+        """(n, 3) of the last step, in N s."""
+        return np.zeros((0, 3)) if self.last is None else self.last.impulse
+
+    def make_room(self) -> None:
+        """For steps of the size that was found to be needed, and somewhat larger ones, from now on."""
+        floats, ints, scratch, places = (int(SPARE * size) for size in self.need)
+        self.sizes = max(self.sizes[0], floats), max(self.sizes[1], ints)
+        if self.floats.size < scratch:
+            self.floats = np.empty(scratch)
+        if self.ints.size < places:
+            self.ints = np.empty(places, np.int64)
+
+    def bounce(self, owner: str, given: Given, found: Gathered) -> NDArray[np.float64]:
+        """(n,) coefficients of restitution of contacts; `owner` is whose option it is."""
+        if not isinstance(given, tuple):
+            return np.full(found.n, given)
+        if self.returned is None or self.returned[0] != given:
+            self.returned = given, table(self.model, owner, given)
+        return coefficients(self.returned[1], found)
 
     def apply(self, found: Gathered, solution: ContactSolution) -> None:
         """Write the forces where MuJoCo keeps its own, and move."""
         write_back(self.memory, found, solution.velocity, solution.impulse, solution.joint_impulse)
-        advance(self.model, self.data)
+        advance(self.model, self.data, self.senses)
+
+
+def direct(kernel: Any, *arguments: Any) -> Any:
+    """A kernel as compiled for arguments of these kinds, without the search for it that its every call begins with."""
+    return kernel if config.DISABLE_JIT else kernel.compile(tuple(typeof(each) for each in arguments))
 
 
 def pose(
-    found: Gathered, law: Law, dt: float, recovery: float, bounce: float = 0.0, viscosity: float | None = None,
-    before: NDArray[np.float64] | None = None,
+    found: Gathered, law: Law, dt: float, recovery: float, bounce: float | NDArray[np.float64] = 0.0,
+    viscosity: float | None = None, before: NDArray[np.float64] | None = None,
 ) -> ContactProblem:  # fmt: skip
     """The contact problem of a step; nothing is copied that need not be.
 
     recovery: speed, in m/s, with which overlaps and errors of joints are taken back at most
-    bounce, before: part of their speed that contacts which hit return, and the velocities of all before the step;
-        without `before` nothing hits, contacts close their gaps
+    bounce, before: part of its speed that a contact which hits returns, and velocities of all before the step; without
+        `before` nothing hits, contacts close their gaps
     viscosity: in N / (m/s), for `Viscous`
     """
     counts = found.counts
@@ -112,7 +144,7 @@ def pose(
     segments = places[g[1] : g[2]].reshape(n, 4)
     gap_rate, joint_rate, joints = np.empty(n), np.empty(j), np.zeros((j, m))
     set_rates(
-        numbers[f[4] : f[5]], rows, segments, dt, recovery, bounce,
+        numbers[f[4] : f[5]], rows, segments, dt, recovery, NONE if before is None else np.full(n, bounce),
         NONE if before is None else before, numbers[f[1] : f[2]], gap_rate,
     )  # fmt: skip
     if j:
@@ -158,7 +190,7 @@ def set_rates(gap, rows, segments, dt, recovery, bounce, before, free, rate):
         if len(before) > 0:
             speed = hit(rows[i, 0], segments[i], gap[i], dt, before, free)
             if speed < 0.0:
-                rate[i] = min(rate[i], bounce * speed)
+                rate[i] = min(rate[i], bounce[i] * speed)
 
 
 @kernel

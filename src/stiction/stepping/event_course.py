@@ -18,6 +18,7 @@ from stiction.solutions.status import Status
 from stiction.solvers.baraff.baraff import impulse_along
 from stiction.solvers.solve import solve
 from stiction.stepping.engine import viscosities
+from stiction.stepping.event_calm import calmed
 from stiction.stepping.event_forces import Forces, pose
 from stiction.stepping.event_motion import TINY, Landing, Moment, Motion
 from stiction.stepping.event_rows import extended, inertia, joint_speeds, select, speeds
@@ -40,6 +41,7 @@ class Course(Motion):
     def __init__(self, options: EventDriven, engine: Engine, law: Law, solver: Any) -> None:
         super().__init__(options, engine, law, solver)
         self.blows = self.pieces = 0
+        self.calmed = -1
         self.notes: list[str] = []
         self.caught: tuple[Gathered, NDArray[np.bool_]] | None = None
 
@@ -59,6 +61,9 @@ class Course(Motion):
             self.pieces += 1
             try:
                 forces = self.forces(self.engine.memory, moment)
+                if self.calm(moment, forces):
+                    found = self.look()
+                    continue
                 landing = self.piece(moment, forces)
             except SolveFailed as failure:
                 solution = failure.solution
@@ -96,6 +101,18 @@ class Course(Motion):
         brake = np.where(caught[:, None], sliding / self.left, 0.0)
         return Moment(found, chosen, bearing, inertia(self.engine.memory, found), v, u, slip, brake)
 
+    def calm(self, moment: Moment, forces: Forces) -> bool:
+        """Leave out bounces and slides that end at once; once for each piece of motion."""
+        if self.calmed == self.pieces - 1:
+            return False
+        velocity = calmed(moment, forces, self.options.touch, self.slow)
+        if velocity is None:
+            return False
+        self.pieces -= 1
+        self.calmed = self.pieces
+        self.data.qvel[:] = velocity[: self.model.nv]
+        return True
+
     def still_caught(self, found: Gathered) -> NDArray[np.bool_]:
         """(n,) contacts whose sliding has turned across itself before, in this step, and is to end with the step."""
         if self.caught is None:
@@ -131,29 +148,30 @@ class Course(Motion):
         if not (hits.any() or apart):
             return False
         self.blows += 1
-        bounce = options.restitution
-        if bounce and self.blows > options.impacts:
-            if self.blows == options.impacts + 1:
-                self.notes.append(f"more than {options.impacts} impacts in one step: the others are inelastic")
-            bounce = 0.0
+        bounce = np.zeros(found.n)
+        if options.restitution and self.blows <= options.impacts:
+            bounce = self.engine.bounce("EventDriven", options.restitution, found)
+        elif options.restitution and self.blows == options.impacts + 1:
+            self.notes.append(f"more than {options.impacts} impacts in one step: the others are inelastic")
         self.strike(moment, np.flatnonzero(touching), moment.v, hits, bounce)
         return True
 
     def strike(
-        self, moment: Moment, chosen: NDArray[np.int64], v: NDArray[np.float64], hits: NDArray[np.bool_], bounce: float
-    ) -> None:
-        """Velocities after an impact at these contacts."""
+        self, moment: Moment, chosen: NDArray[np.int64], v: NDArray[np.float64], hits: NDArray[np.bool_],
+        bounce: NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        """Velocities after an impact at these contacts; those that hit return the part `bounce` of it."""
         options = self.options
         law: Law = Frictionless() if isinstance(self.law, Viscous) else self.law  # viscous forces have no impulse
-        newton = bounce if options.impact == "newton" else 0.0
-        rate = np.where(hits, newton * moment.u[:, 0], 0.0)[chosen]
+        returned = np.where(hits, bounce, 0.0)[chosen]
+        rate = returned * moment.u[chosen, 0] if options.impact == "newton" else np.zeros(chosen.size)
         problem = pose(select(moment.found, chosen), moment.mass, law, velocity=v, gap_rate=rate)
         self.engine.problem = problem
         solution = self.certified(solve(problem, self.solver, tolerance=options.tolerance))
-        if bounce and options.impact == "poisson":
+        if returned.any() and options.impact == "poisson":
             # Give back e times the normal impulse of compression, then let friction and new contacts act.
             given = np.zeros_like(solution.impulse)
-            given[:, 0] = np.where(hits[chosen], bounce * solution.impulse[:, 0], 0.0)
+            given[:, 0] = returned * solution.impulse[:, 0]
             raised = problem.respond(solution.impulse + given)[0]
             problem = pose(select(moment.found, chosen), moment.mass, law, velocity=raised)
             solution = self.certified(solve(problem, self.solver, tolerance=options.tolerance))
@@ -174,7 +192,8 @@ class Course(Motion):
         total = float(blow.impulse[:, 0].sum())
         self.notes.append(f"no forces exist at contacts that slide: an impulse of {total:.3g} N s instead")
         touching = np.flatnonzero((moment.found.gap <= self.options.touch) & (moment.found.kind != DRY))
-        self.strike(moment, touching, blow.velocity, np.zeros(moment.found.n, bool), 0.0)
+        nothing = np.zeros(moment.found.n)
+        self.strike(moment, touching, blow.velocity, nothing.astype(bool), nothing)
         return True
 
     # The end

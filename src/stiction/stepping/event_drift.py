@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stiction.contacts.gather import DRY
 from stiction.problems.contact import densified
 from stiction.problems.laws import Frictionless
+from stiction.solvers.solve import solve
 from stiction.stepping.event_forces import pose
-from stiction.stepping.event_rows import joint_speeds, set_speeds, speeds
+from stiction.stepping.event_rows import joint_speeds, select, set_speeds, speeds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,6 +46,26 @@ def back_in_place(
         return None, 0.0
     problem = pose(found, mass, Frictionless(), velocity=np.zeros(found.free.size), joint_rate=error)
     return nearest(problem, closed, np.zeros(closed.size, np.int64), target, farthest), farthest
+
+
+def pushed_apart(
+    found: Gathered, mass: NDArray[np.float64], most: float, exact: float
+) -> tuple[NDArray[np.float64] | None, float]:
+    """(m,) least displacement after which no contact overlaps, and by how much the farthest moved.
+
+    0 <= p ⊥ N dq + gap >= 0: contacts may open, so those that contradict each other, such as both sides of an edge that
+    something runs over, do no harm. exact: overlaps that are left as they are; None if none is larger, or no way out is
+    found.
+    """
+    rigid = select(found, np.flatnonzero(found.kind != DRY))
+    gap, error = np.maximum(rigid.gap, -most), np.clip(rigid.joint_gap, -most, most)
+    farthest = float(max(-gap.min(initial=0.0), np.abs(error).max(initial=0.0)))
+    if farthest <= exact:
+        return None, 0.0
+    still = np.zeros(found.free.size)
+    problem = pose(rigid, mass, Frictionless(), velocity=still, gap_rate=gap, joint_rate=error)
+    solution = solve(problem, throw=False)
+    return (solution.velocity if solution.ok else None), farthest
 
 
 def back_at_rest(

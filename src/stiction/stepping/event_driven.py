@@ -8,12 +8,13 @@ classical Runge–Kutta, ends where a gap closes (an impact) or where sliding st
 on the true gaps by secants and bisection; then forces are computed anew. One step is as many pieces as it takes to pass
 the model's timestep. What integration leaves in gaps and velocities of contacts that bear is taken back after each
 piece (`event_drift`), so that overlaps stay at `touch`, but for those of a scene's beginning, which vanish at
-`recovery`, and for some micrometres, seldom, where a contact runs over an edge within one long step of Euler's.
+`recovery`. Bounces and slides that would end within `touch` are over at once (`event_calm`).
 
 Where no forces exist, since sliding friction presses a contact ever more (Painlevé), Baraff's ray is applied as an
 impulse until that sliding stops, and an impact follows. Bounces whose times accumulate (Zeno) are cut off: after
 `impacts` of them in one step, all are inelastic. What cannot be resolved so, or not with so few, ends the step at
-velocity level, as `TimeStepping` would. All three are told in the trace of the report's solution.
+velocity level, as `TimeStepping` would: its forces are then those of the rest of the step on average, its impacts
+inelastic. All three are told in the trace of the report's solution.
 
 The report's solution holds forces (N) in the place of impulses, those at the beginning of the step's last piece, and
 the worst certificate of all problems of the step; accelerations are in `data.qacc` (its velocities are those of the
@@ -34,6 +35,7 @@ from stiction.bodies.state import set_state, state
 from stiction.errors import InvalidProblem, UnsupportedProblem
 from stiction.problems.laws import kind
 from stiction.stepping.event_course import Course
+from stiction.stepping.restitution import Given, checked
 
 if TYPE_CHECKING:
     from stiction.problems.laws import Law
@@ -56,7 +58,7 @@ class EventDriven:
     """
 
     method: str = "euler"
-    restitution: float = 0.0
+    restitution: Given = 0.0
     impact: str = "newton"
     viscosity: float | None = None
     touch: float = 1e-9
@@ -69,7 +71,8 @@ class EventDriven:
             raise InvalidProblem(f"EventDriven: method must be 'euler' or 'rk4', got {self.method!r}")
         if self.impact not in ("newton", "poisson"):
             raise InvalidProblem(f"EventDriven: impact must be 'newton' or 'poisson', got {self.impact!r}")
-        for name, low, high in (("recovery", 0.0, math.inf), ("restitution", 0.0, 1.0), ("tolerance", 0.0, 1.0)):
+        object.__setattr__(self, "restitution", checked("EventDriven", self.restitution))
+        for name, low, high in (("recovery", 0.0, math.inf), ("tolerance", 0.0, 1.0)):
             value: Any = getattr(self, name)
             if not (isinstance(value, (int, float)) and low <= value <= high):
                 raise InvalidProblem(f"EventDriven: {name} must be from {low:g} to {high:g}, got {value!r}")

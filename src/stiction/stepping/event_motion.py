@@ -20,7 +20,7 @@ from stiction.bodies.motion import Probe, moved
 from stiction.contacts.gather import DRY, Gathered, gather
 from stiction.contacts.identity import match
 from stiction.solutions.contact import Mode
-from stiction.stepping.event_drift import back_at_rest, back_in_place
+from stiction.stepping.event_drift import back_at_rest, back_in_place, pushed_apart
 from stiction.stepping.event_forces import Forces, pose_forces, solve_forces, solver_of_forces
 from stiction.stepping.event_rows import bend, extended, inertia, select, speeds
 
@@ -228,13 +228,14 @@ class Motion:
         position, velocity = landing.position, landing.velocity
         closes, sticks = self.lasting(moment, landing.last.solution, landing.h >= (1.0 - TINY) * self.left)
         near, pushed = most, np.zeros(moment.found.n + 1, bool)
-        for k in range(PASSES):
+        for k in range(2 * PASSES):
             over = found.gap < -touch
             pushed[origin[over & (origin >= 0)]] = True
-            held = over | pushed[origin] | (closes[origin] & (found.gap <= near))
-            if k == PASSES - 1:
-                only_deepest(found, over, held)
-            shift, farthest = back_in_place(found, mass, np.flatnonzero(held), most, EXACT * touch)
+            if k < PASSES:
+                held = over | pushed[origin] | (closes[origin] & (found.gap <= near))
+                shift, farthest = back_in_place(found, mass, np.flatnonzero(held), most, EXACT * touch)
+            else:
+                shift, farthest = pushed_apart(found, mass, most, touch)
             if shift is None:
                 break
             most -= farthest
@@ -266,9 +267,7 @@ class Motion:
         for _ in range(PASSES):
             self.probe.place(position, velocity)
             found = gather(self.probe.memory)
-            over = np.flatnonzero(found.gap < 0.0)
-            mass = inertia(self.probe.memory, found)
-            shift, farthest = back_in_place(found, mass, over, most, touch)
+            shift, farthest = pushed_apart(found, inertia(self.probe.memory, found), most, touch)
             if shift is None:
                 break
             most -= farthest
@@ -278,11 +277,3 @@ class Motion:
     def origins(self, old: Gathered, new: Gathered) -> NDArray[np.int64]:
         """(n,) for each contact its number at the beginning, -1 if it is new."""
         return match(self.probe.memory, old, new) if old.n and new.n else np.full(new.n, -1)
-
-
-def only_deepest(found: Gathered, over: NDArray[np.bool_], held: NDArray[np.bool_]) -> None:
-    """Of pairs that overlap, hold the deepest contact only: others may ask for what contradicts it, and may open."""
-    chosen = np.flatnonzero(over)
-    for i in chosen[np.argsort(-found.gap[chosen])]:
-        held[(found.pair == found.pair[i]).all(axis=1)] = False
-        held[i] = True

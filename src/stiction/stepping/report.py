@@ -14,15 +14,18 @@ class Report:
     """One step, from its beginning to `time`.
 
     potential, kinetic: energy in J at the beginning of the step
-    certificate: by how much the laws of contact are violated
     """
 
-    __slots__ = ("_answer", "certificate", "kinetic", "potential", "time")
+    __slots__ = ("_answer", "kinetic", "potential", "time")
 
     def __init__(self, time: float, potential: float, kinetic: float, answer: ContactSolution | Quick) -> None:
         self.time, self.potential, self.kinetic = time, potential, kinetic
-        self.certificate: ContactCertificate = answer.certificate
         self._answer = answer
+
+    @property
+    def certificate(self) -> ContactCertificate:
+        """By how much the laws of contact are violated."""
+        return self._answer.certificate
 
     @property
     def solution(self) -> ContactSolution:

@@ -14,10 +14,10 @@ from stiction.bodies.scene import START, Scene
 from stiction.bodies.state import model_bytes, model_of, names, reset, set_state, state
 from stiction.errors import InvalidProblem, InvalidScene
 from stiction.problems.files import write_arrays
-from stiction.problems.laws import Coulomb, Law
+from stiction.problems.laws import Law
 from stiction.stepping.contacts import Contacts
 from stiction.stepping.engine import Engine
-from stiction.stepping.time_stepping import DEFAULT, TimeStepping
+from stiction.stepping.time_stepping import CONE, DEFAULT, TimeStepping
 
 if TYPE_CHECKING:
     import os
@@ -37,7 +37,7 @@ class Simulation:
     def __init__(
         self,
         scene: Scene,
-        law: Law = Coulomb(),  # noqa: B008 (frozen)
+        law: Law = CONE,
         solver: Solver | None = None,
         stepper: Any = None,
     ) -> None:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from stiction.bodies.scene import Scene
-from stiction.problems.laws import Coulomb, Law
 from stiction.stepping.engine import Engine
-from stiction.stepping.time_stepping import TimeStepping
+from stiction.stepping.time_stepping import CONE, TimeStepping
 
 if TYPE_CHECKING:
+    from stiction.problems.laws import Law
     from stiction.solvers.contract import Solver
     from stiction.stepping.event_driven import EventDriven
     from stiction.stepping.report import Report
@@ -22,7 +22,7 @@ def step(
     model: Any,
     data: Any,
     *,
-    law: Law = Coulomb(),  # noqa: B008 (frozen)
+    law: Law = CONE,
     solver: Solver | None = None,
     stepper: TimeStepping | EventDriven = TimeStepping(),  # noqa: B008 (frozen)
 ) -> Report:

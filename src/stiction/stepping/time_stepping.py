@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.bodies.stages import advance
-from stiction.bodies.state import energy
 from stiction.contacts.gather import gather
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import restored
@@ -29,6 +28,7 @@ from stiction.solvers.solve import solve
 from stiction.stepping.engine import hit, pose
 from stiction.stepping.quick import quick_step
 from stiction.stepping.report import Report
+from stiction.stepping.restitution import Given, checked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from stiction.stepping.engine import Engine
 
 CONE = Coulomb()
+NOTHING = np.zeros(0)
 DEFAULT = Auto(aim=1e-12)  # what a step leaves of a velocity that should be zero is there in every step: creep
 
 
@@ -48,7 +49,7 @@ class TimeStepping:
     """Velocity stepping with the model's timestep.
 
     recovery: speed, in m/s, at which overlaps and errors of joints are taken back at most
-    restitution: of impacts, from 0 to 1
+    restitution: of impacts, from 0 to 1; or by geoms: {"ball": 0.8, ("ball", "floor"): 0.6} (see `restitution`)
     impact: "newton" or "poisson"
     viscosity: in N / (m/s), of every contact, for the law `Viscous`
     tolerance: of the certificate
@@ -56,17 +57,18 @@ class TimeStepping:
     """
 
     recovery: float = 0.1
-    restitution: float = 0.0
+    restitution: Given = 0.0
     impact: str = "newton"
     viscosity: float | None = None
     tolerance: float = 1e-8
     warm: bool = True
 
     def __post_init__(self) -> None:
-        for name, low, high in (("recovery", 0.0, math.inf), ("restitution", 0.0, 1.0), ("tolerance", 0.0, 1.0)):
+        for name, low, high in (("recovery", 0.0, math.inf), ("tolerance", 0.0, 1.0)):
             value: Any = getattr(self, name)
             if not (isinstance(value, (int, float)) and low <= value <= high):
                 raise InvalidProblem(f"TimeStepping: {name} must be from {low:g} to {high:g}, got {value!r}")
+        object.__setattr__(self, "restitution", checked("TimeStepping", self.restitution))
         if self.impact not in ("newton", "poisson"):
             raise InvalidProblem(f"TimeStepping: impact must be 'newton' or 'poisson', got {self.impact!r}")
         if self.viscosity is not None and not (np.isfinite(self.viscosity) and self.viscosity >= 0.0):
@@ -76,27 +78,26 @@ class TimeStepping:
         """One step; if its contact problem is not solved, nothing has moved and SolveFailed is raised."""
         engine.prepare()
         model, data = engine.model, engine.data
-        dt = model.opt.timestep
         solver = DEFAULT if solver is None else solver
-        if law == CONE and isinstance(solver, Auto) and not self.restitution:
-            made = quick_step(engine, dt, self.recovery, self.tolerance, solver.aim, self.warm)
-            if made is not None:
-                found, answer = made
-                engine.problem = None
-                potential, kinetic = energy(model, data)
-                advance(model, data)
-                engine.keep(found, answer.answer[0])
-                return Report(data.time, potential, kinetic, answer)
-        found = gather(engine.memory)
-        before = np.append(data.qvel, np.zeros(found.free.size - model.nv)) if self.restitution else None
-        newton = self.restitution if self.impact == "newton" else 0.0
-        problem = pose(found, law, dt, self.recovery, newton, self.viscosity, before)
+        if (law is CONE or law == CONE) and isinstance(solver, Auto) and not self.restitution:
+            report = quick_step(engine, self.recovery, self.tolerance, solver.aim, self.warm)
+            if report is not None:
+                advance(model, data, engine.senses)
+                return report
+        found, dt = gather(engine.memory), model.opt.timestep
+        bounce, before = NOTHING, None
+        if self.restitution:
+            bounce = engine.bounce("TimeStepping", self.restitution, found)
+            before = np.append(data.qvel, np.zeros(found.free.size - model.nv))
+        problem = pose(
+            found, law, dt, self.recovery, bounce if self.impact == "newton" else 0.0, self.viscosity, before
+        )
         engine.problem = problem
         start = engine.start(found) if self.warm and solver.contract.warm else None
         solution = solve(problem, solver, start=start, tolerance=self.tolerance)
         if before is not None and self.impact == "poisson":
-            solution = self.expand(problem, found.gap, before, dt, solution, solver)
-        potential, kinetic = energy(model, data)
+            solution = self.expand(problem, found.gap, before, dt, bounce, solution, solver)
+        potential, kinetic = data.energy.tolist()
         engine.apply(found, solution)
         engine.keep(found, solution.impulse)
         return Report(data.time, potential, kinetic, solution)
@@ -107,6 +108,7 @@ class TimeStepping:
         gap: NDArray[np.float64],
         before: NDArray[np.float64],
         dt: float,
+        bounce: NDArray[np.float64],
         pressed: ContactSolution,
         solver: Solver,
     ) -> ContactSolution:
@@ -117,7 +119,7 @@ class TimeStepping:
         returned = np.zeros_like(pressed.impulse)
         for i in range(problem.n):
             if hit(problem.rows[i, 0], problem.segments[i], gap[i], dt, before, problem.velocity) < 0.0:
-                returned[i, 0] = self.restitution * pressed.impulse[i, 0]
+                returned[i, 0] = bounce[i] * pressed.impulse[i, 0]
         if not returned.any():
             return pressed
         raised = problem.respond(pressed.impulse + returned)[0]

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+
+PACKAGES = ("stiction", "numpy", "scipy", "numba", "mujoco", "matplotlib")
 
 
 def environment() -> tuple[str, ...]:
-    packages = (f"{name} {version(name)}" for name in ("numpy", "numba"))
-    return (f"Python {platform.python_version()}", *packages, f"{os.cpu_count()} {platform.machine()} cores")
+    packages = []
+    for name in PACKAGES:
+        try:
+            packages.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue  # optional, and not used here
+    cores = f"{os.cpu_count()} {platform.machine()} cores"
+    return (f"Python {platform.python_version()}", *packages, cores, platform.system())

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from zipfile import BadZipFile
 
 import numpy as np
+
+from stiction.errors import InvalidProblem
 
 if TYPE_CHECKING:
     import os
@@ -20,13 +24,24 @@ class Stored:
     environment: tuple[str, ...]
 
     def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all or nothing."""
         arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
-        np.savez_compressed(path, **arrays)
+        path = Path(path)
+        unfinished = path.with_name(f".{path.name}")
+        with unfinished.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+        unfinished.replace(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        with np.load(path, allow_pickle=False) as data:
-            arrays: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                arrays: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+        except (KeyError, ValueError, EOFError, BadZipFile) as error:
+            study = cls.__module__.rpartition(".")[2]
+            raise InvalidProblem(
+                f"study: {path} does not hold results of this version of {study}; run it again"
+            ) from error
         arrays["seed"], arrays["environment"] = int(arrays["seed"]), tuple(map(str, arrays["environment"]))
         return cls(**arrays)
 

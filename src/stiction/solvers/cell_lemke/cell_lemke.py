@@ -88,6 +88,7 @@ POLISH = 1e-13  # natural map above which the final basis is refined in doubled 
 NONE = np.empty((0, 3))
 ACCEPT = 1e-9  # natural map of an answer that needs no further try
 COVER_TANGENT, COVER_MARGIN = 0.25, 10.0  # sizes of c_t (over mu, if mu > 1) and c_d; c_n is in [1, 2]
+COVERS = 5  # numbers of a cover; the cells use four, the structured method all
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def sizes(n: int, m: int, width: int, facets: int) -> tuple[int, int]:
     """Floats and integers that `carve` cuts up. Rows = 0 are independent over x and z0, so R <= m + 2, and 3 n + 2."""
     R = min(m, 3 * n) + 4
     hits = n * (facets + 2)
-    floats = R * R + (2 * R + 1) * width + 6 * R + 3 * m + n * width + 7 * n + 3 * n + 2 * hits
+    floats = R * R + (2 * R + 1) * width + 6 * R + 4 * m + n * width + (COVERS + 6) * n + 2 * hits
     return floats, 4 + 9 * n + 5 * R + n + 1 + 3 * hits
 
 
@@ -165,6 +166,17 @@ class Watch(NamedTuple):
     groups: Any  # (n + 1,) first contacts of groups that touch the same velocities; n after the last
 
 
+class Path(NamedTuple):
+    """Everything a path is followed with."""
+
+    contacts: Contacts
+    cells: Cells
+    basis: Basis
+    watch: Watch
+    lift: Any  # (m,) what a unit of z0 adds to x, for the structured method
+    candidate: Any  # (n, 3)
+
+
 @kernel
 def carve(rows, segments, free, bias, friction, directions, floats, ints):
     n, width, m, d = rows.shape[0], rows.shape[2], len(free), len(directions)
@@ -181,17 +193,17 @@ def carve(rows, segments, free, bias, friction, directions, floats, ints):
     f += width
     of_R = floats[f : f + 6 * R].reshape((6, R))
     f += 6 * R
-    of_m = floats[f : f + 3 * m].reshape((3, m))
-    f += 3 * m
+    of_m = floats[f : f + 4 * m].reshape((4, m))
+    f += 4 * m
     normals = floats[f : f + n * width].reshape((width, n))
     f += n * width
-    cover = floats[f : f + 4 * n].reshape((n, 4))
-    f += 4 * n
+    cover = floats[f : f + COVERS * n].reshape((n, COVERS))
+    f += COVERS * n
     of_n = floats[f : f + 3 * n].reshape((3, n))
     f += 3 * n
     of_hits = floats[f : f + 2 * hits].reshape((2, hits))
     f += 2 * hits
-    best = floats[f : f + 3 * n].reshape((n, 3))
+    candidate = floats[f : f + 3 * n].reshape((n, 3))
 
     cell = ints[i : i + 3 * n].reshape((3, n))
     i += 3 * n
@@ -212,7 +224,7 @@ def carve(rows, segments, free, bias, friction, directions, floats, ints):
     watch = Watch(
         of_hits[0], of_hits[1], int_hits[0], int_hits[1], int_hits[2], of_n[0], of_n[1], of_n[2], of_m[2], groups
     )
-    return contacts, cells, basis, watch, best
+    return Path(contacts, cells, basis, watch, of_m[3], candidate)
 
 
 @kernel
@@ -224,12 +236,9 @@ def cell_lemke(
     start: (n, 3) impulses whose cells are tried first; (0, 3) if there are none
     impulse, ray: (n, 3) the best answer, and the direction of the last path that did not end
     """
-    contacts, cells, basis, watch, candidate = carve(rows, segments, free, bias, friction, directions, floats, ints)
-    group(contacts, watch)
-    weigh(contacts, watch, scale)
+    contacts, cells, basis, watch, _, candidate = carve(rows, segments, free, bias, friction, directions, floats, ints)
+    prepare(contacts, watch, scale, impulse)
     status, pivots, residual = SINGULAR, 0, np.inf
-    for i in range(len(impulse)):
-        impulse[i, 0] = impulse[i, 1] = impulse[i, 2] = 0.0
     if len(start) > 0 and recall(contacts, cells, basis, start):
         impulses(contacts, cells, basis.y, impulse)
         residual = natural_map(contacts, basis, watch, impulse)
@@ -238,15 +247,8 @@ def cell_lemke(
         residual = np.inf
     random = start_random(seed)
     for attempt in range(tries):
-        # What failed with one set of tolerances is tried with others: wider, narrower, much wider.
-        slack, slow, margin = SLACK, SLOW, COVER_MARGIN
-        if attempt % 4 == 1:
-            slow, margin = 10.0 * SLOW, 0.1 * COVER_MARGIN
-        elif attempt % 4 == 2:
-            slack, slow, margin = 0.1 * SLACK, 0.1 * SLOW, 10.0 * COVER_MARGIN
-        elif attempt % 4 == 3:
-            slack, slow = 10.0 * SLACK, 100.0 * SLOW
-        random = draw_cover(contacts, random, margin)
+        slack, slow, size = tolerances(attempt)
+        random = draw_cover(contacts, random, size * COVER_MARGIN)
         ended, count = follow(contacts, cells, basis, watch, slack, slow, attempt > 0, max_pivots)
         pivots += count
         if ended != SOLVED:
@@ -263,12 +265,38 @@ def cell_lemke(
             found = natural_map(contacts, basis, watch, candidate)
         if found < residual:
             status, residual = SOLVED, found
-            for i in range(len(impulse)):
-                for c in range(3):
-                    impulse[i, c] = candidate[i, c]
+            copy_impulse(candidate, impulse)
         if residual <= ACCEPT:
             return status, pivots, attempt + 1, residual
     return status, pivots, tries, residual
+
+
+@kernel
+def prepare(contacts, watch, scale, impulse):
+    """What does not depend on the path; no impulses to begin with."""
+    group(contacts, watch)
+    weigh(contacts, watch, scale)
+    for i in range(len(impulse)):
+        impulse[i, 0] = impulse[i, 1] = impulse[i, 2] = 0.0
+
+
+@kernel
+def tolerances(attempt):
+    """Slack, slowness, size of the cover: what failed with one set is tried with others, wider and narrower."""
+    if attempt % 4 == 1:
+        return SLACK, 10.0 * SLOW, 0.1
+    if attempt % 4 == 2:
+        return 0.1 * SLACK, 0.1 * SLOW, 10.0
+    if attempt % 4 == 3:
+        return 10.0 * SLACK, 100.0 * SLOW, 1.0
+    return SLACK, SLOW, 1.0
+
+
+@kernel
+def copy_impulse(source, target):
+    for i in range(len(target)):
+        for c in range(3):
+            target[i, c] = source[i, c]
 
 
 @kernel
@@ -529,13 +557,20 @@ def advance(basis, step):
 @in_callers
 @kernel
 def blocking(contacts, cells, basis, watch, slack, slow):
-    """Harris' two passes over all watched quantities. Returns (which entry of `watch`, step, whether the path is lost).
+    """What the path meets first. Returns (which entry of `watch`, step, whether the path is lost)."""
+    fastest, largest = largest_of(basis.rate, basis.now[SIZE]), largest_of(basis.y, basis.now[SIZE])
+    count = approaching(contacts, cells, basis, watch, slow * fastest)
+    return harris(basis, watch, count, slack, fastest, largest)
+
+
+@in_callers
+@kernel
+def harris(basis, watch, count, slack, fastest, largest):
+    """Harris' two passes over what approaches zero.
 
     z0 leaves if stepping to z0 = 0 violates nothing by more than the slack: a test for small z0 would stop too early
     where unknowns change fast with it, and too late where many quantities vanish together with it.
     """
-    fastest, largest = largest_of(basis.rate, basis.now[SIZE]), largest_of(basis.y, basis.now[SIZE])
-    count = approaching(contacts, cells, basis, watch, slow * fastest)
     rounding = SLACK_OF_LARGEST * largest
     gap, speed = watch.gap, watch.speed
     bound, lowest = np.inf, 0.0

@@ -9,7 +9,7 @@ size m however many contacts there are; the 3n × 3n Delassus matrix may be sing
 
 Where many contacts join the same bodies, Newton's method is tried on few of them first (`cone_few`). On all, sweeps of
 exact one-contact solves come first. What then stalls goes into cycles from the best point: more sweeps, Anderson-
-accelerated sweeps, a proximal stage, a perturbation, each followed by Newton's method again. After a round of these,
+accelerated sweeps, proximal steps, a perturbation, each followed by Newton's method again. After a round of these,
 contacts are scaled by what they bear, the best point is forgotten, and the next round begins afresh. If all cycles
 fail, or leave more than rounding should, answers for pyramids are begun at instead, then more cycles are tried, and the
 best of all is proposed; the trace tells. Nothing is guaranteed, since friction is not monotone; a solve that ends
@@ -55,9 +55,10 @@ if TYPE_CHECKING:
     from stiction.problems.contact import ContactProblem
     from stiction.problems.normal_form import Whitened
 
-STAGES = 5  # of a round: afresh; sweeps; accelerated sweeps; a proximal stage; a perturbation
+STAGES = 5  # of a round: afresh; sweeps; accelerated sweeps; proximal steps; a perturbation
 FIRST_SWEEPS, ROUGH = 2, 1e-2  # and how accurate they are
 MORE_SWEEPS, MOST_SWEEPS = 50, 800  # of the first cycle that sweeps again, and of the last
+PROXIMAL_STEPS = 1000  # Newton steps of proximal ones
 PRESSURE = 0.05  # normal impulse that a perturbation adds at most
 SOFTNESS = 0.01  # ε over the residual
 WARM_SOFTNESS = 1e-4  # the same, from a start
@@ -68,6 +69,7 @@ CORRECTIONS = 8  # solves for what is not symmetric in a Delassus matrix
 NEGLIGIBLE = 1e-13  # velocity, in units of the normal form, that needs no correction
 BURDEN = 100.0  # impulse, in units of the normal form, of a contact whose start is balanced
 DOUBTFUL = 20.0  # violation, over the tolerance, that is blamed on rounding only after pyramids were tried
+CLOSE = 1e-11  # violation that is not worth an attempt by other means, whatever the tolerance
 FACETS = (16, 8, 64)  # of pyramids whose answers are begun at
 NONE = np.empty((0, 3))
 
@@ -100,7 +102,7 @@ class ConeNewton:
 
     def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
         answer = self._solve(problem, NONE if start is None else np.ascontiguousarray(start), self.max_cycles)
-        if answer.status == SOLVED and answer.violation <= DOUBTFUL * self.tolerance:
+        if answer.violation <= CLOSE or (answer.status == SOLVED and answer.violation <= DOUBTFUL * self.tolerance):
             return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse)
         return self._begin_at_pyramids(problem, answer)
 
@@ -117,7 +119,7 @@ class ConeNewton:
             if answer.violation <= DOUBTFUL * self.tolerance:
                 break
         for where in ("afresh", "at the best of these"):
-            if answer.status == SOLVED or self.last_cycles <= 0:
+            if answer.status == SOLVED or answer.violation <= DOUBTFUL * self.tolerance or self.last_cycles <= 0:
                 break
             other = self._solve(problem, NONE if where == "afresh" else answer.impulse, self.last_cycles)
             trace += (f"begun {where}, {self.last_cycles} cycles: violation {other.violation:.0e}",)
@@ -251,7 +253,9 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
             copy_rows(best, now.p)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
         elif stage == 3:
-            steps += proximal(contacts, now, search.trial, search.direction, search.spare, system, 0.01 * least)
+            least, count = proximal(contacts, search, system, least, MARGIN * enough, PROXIMAL_STEPS)
+            steps += count
+            copy_rows(best, now.p)
         else:
             seed = perturb(now.p, seed)
         least, count = newton(contacts, search, system, least, MARGIN * enough, softness, max_steps)

@@ -22,7 +22,7 @@ whose answer fails the natural map, is followed again with another cover and oth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -32,32 +32,31 @@ from stiction.problems.pyramid import directions_of
 from stiction.solutions.status import Status
 from stiction.solvers.cell_lemke.cell_lemke import (
     ACCEPT,
+    ARTIFICIAL,
     COVER_TANGENT,
-    LOST,
+    NOTHING,
     POLISH,
     REFACTOR,
     REFINE,
-    SAFE,
-    SLACK,
-    SLACK_OF_LARGEST,
-    SLOW,
-    STANDS,
-    Watch,
     add_product,
     advance,
     advance_random,
+    carve,
+    copy_impulse,
     correct,
     fixed,
-    group,
+    harris,
     largest_of,
     natural_map,
     normal_velocities,
     note,
     polish,
+    prepare,
+    sizes,
     start_random,
+    tolerances,
     uniform,
     velocities,
-    weigh,
 )
 from stiction.solvers.cell_lemke.cells import (
     CORNER,
@@ -81,9 +80,6 @@ from stiction.solvers.cell_lemke.cells import (
     THETA,
     TURN,
     VERTEX,
-    Basis,
-    Cells,
-    Contacts,
     in_callers,
     is_force,
     neighbour,
@@ -101,7 +97,6 @@ if TYPE_CHECKING:
 SOLVED, RAY, MAX_ITERATIONS, SINGULAR = (
     int(s) for s in (Status.SOLVED, Status.RAY, Status.MAX_ITERATIONS, Status.SINGULAR)
 )
-NOTHING, ARTIFICIAL = -1, -2  # what blocks, besides the basic variables
 
 COVER_SLIDING, COVER_BOUND = 10.0, 0.3  # sizes of c_σ and c_γ; c_n is in [1, 2]
 
@@ -148,77 +143,6 @@ class StructuredLemke:
         return ContactProposal(STATUS[status], pivots, white.impulse(impulse), direction, trace)
 
 
-def sizes(n: int, m: int, width: int, facets: int) -> tuple[int, int]:
-    """Floats and integers that `carve` cuts up. Rows = 0 are independent over x and z0, so R <= m + 2, and 3 n + 2."""
-    R = min(m, 3 * n) + 4
-    hits = n * (facets + 2)
-    floats = R * R + (2 * R + 1) * width + 6 * R + 4 * m + n * width + 11 * n + 2 * hits
-    return floats, 4 + 9 * n + 5 * R + n + 1 + 3 * hits
-
-
-class Path(NamedTuple):
-    """Everything a path is followed with."""
-
-    contacts: Contacts
-    cells: Cells
-    basis: Basis
-    watch: Watch
-    lift: Any  # (m,) what a unit of z0 adds to x
-    candidate: Any  # (n, 3)
-
-
-@kernel
-def carve(rows, segments, free, bias, friction, directions, floats, ints):
-    n, width, m, d = rows.shape[0], rows.shape[2], len(free), len(directions)
-    R = min(m, 3 * n) + 4
-    hits = n * (d + 2)
-    f, i = 0, 4
-    inverse = floats[: R * R].reshape((R, R))
-    f += R * R
-    columns = floats[f : f + R * width].reshape((R, width))
-    f += R * width
-    equations = floats[f : f + R * width].reshape((R, width))
-    f += R * width
-    vector = floats[f : f + width]
-    f += width
-    of_R = floats[f : f + 6 * R].reshape((6, R))
-    f += 6 * R
-    of_m = floats[f : f + 4 * m].reshape((4, m))
-    f += 4 * m
-    normals = floats[f : f + n * width].reshape((width, n))
-    f += n * width
-    cover = floats[f : f + 5 * n].reshape((n, 5))
-    f += 5 * n
-    of_n = floats[f : f + 3 * n].reshape((3, n))
-    f += 3 * n
-    of_hits = floats[f : f + 2 * hits].reshape((2, hits))
-    f += 2 * hits
-    candidate = floats[f : f + 3 * n].reshape((n, 3))
-
-    cell = ints[i : i + 3 * n].reshape((3, n))
-    i += 3 * n
-    places = ints[i : i + 6 * n].reshape((2, n, 3))
-    i += 6 * n
-    int_R = ints[i : i + 5 * R].reshape((5, R))
-    i += 5 * R
-    groups = ints[i : i + n + 1]
-    i += n + 1
-    int_hits = ints[i : i + 3 * hits].reshape((3, hits))
-
-    basis = Basis(
-        inverse, columns, int_R[0], int_R[1], equations, of_R[0], of_R[1], int_R[2], int_R[3], of_R[2], of_R[3],
-        of_m[0], of_m[1], of_R[4], of_R[5], vector, int_R[4], ints[:4],
-    )  # fmt: skip
-    watch = Watch(
-        of_hits[0], of_hits[1], int_hits[0], int_hits[1], int_hits[2], of_n[0], of_n[1], of_n[2], of_m[2], groups
-    )
-    return Path(
-        Contacts(rows, segments, free, bias, friction, directions, cover, normals),
-        Cells(cell[0], cell[1], cell[2], places[0], places[1]),
-        basis, watch, of_m[3], candidate,
-    )  # fmt: skip
-
-
 @kernel
 def structured_lemke(
     rows, segments, free, bias, friction, scale, directions, reduced, seed, tries, max_pivots, afresh, floats, ints,
@@ -228,25 +152,18 @@ def structured_lemke(
 
     impulse, ray: (n, 3) the best answer, and the direction of the last path that did not end
     """
-    path = carve(rows, segments, free, bias, friction, directions, floats, ints)
-    contacts, cells, basis, watch, candidate = path.contacts, path.cells, path.basis, path.watch, path.candidate
-    group(contacts, watch)
-    weigh(contacts, watch, scale)
+    contacts, cells, basis, watch, lift, candidate = carve(
+        rows, segments, free, bias, friction, directions, floats, ints
+    )
+    prepare(contacts, watch, scale, impulse)
     status, pivots, residual = SINGULAR, 0, np.inf
-    for i in range(len(impulse)):
-        impulse[i, 0] = impulse[i, 1] = impulse[i, 2] = 0.0
     random = start_random(seed)
     for attempt in range(tries):
-        # What failed with one set of tolerances is tried with others: wider, narrower, much wider.
-        slack, slow, size = SLACK, SLOW, 1.0
-        if attempt % 4 == 1:
-            slow, size = 10.0 * SLOW, 0.1
-        elif attempt % 4 == 2:
-            slack, slow, size = 0.1 * SLACK, 0.1 * SLOW, 10.0
-        elif attempt % 4 == 3:
-            slack, slow = 10.0 * SLACK, 100.0 * SLOW
+        slack, slow, size = tolerances(attempt)
         random = draw_cover(contacts, random, size)
-        ended, count = follow(path, reduced, slack, slow, attempt > 0, max_pivots, afresh)
+        ended, count = follow(
+            contacts, cells, basis, watch, lift, reduced, slack, slow, attempt > 0, max_pivots, afresh
+        )
         pivots += count
         if ended != SOLVED:
             if residual == np.inf:
@@ -262,9 +179,7 @@ def structured_lemke(
             found = natural_map(contacts, basis, watch, candidate)
         if found < residual:
             status, residual = SOLVED, found
-            for i in range(len(impulse)):
-                for c in range(3):
-                    impulse[i, c] = candidate[i, c]
+            copy_impulse(candidate, impulse)
         if residual <= ACCEPT:
             return status, pivots, attempt + 1, residual
     return status, pivots, tries, residual
@@ -289,9 +204,8 @@ def draw_cover(contacts, random, size):
 
 
 @kernel
-def follow(path, reduced, slack, slow, precise, max_pivots, afresh):
+def follow(contacts, cells, basis, watch, lift, reduced, slack, slow, precise, max_pivots, afresh):
     """The path from z0 = infinity to z0 = 0. Returns (status, pivots)."""
-    contacts, cells, basis, watch, lift = path.contacts, path.cells, path.basis, path.watch, path.lift
     quantity, i, which = enter(contacts, cells, basis, watch, lift, reduced)
     if i < 0:
         return SOLVED, 0
@@ -411,29 +325,10 @@ def rates(contacts, basis, lift):
 @in_callers
 @kernel
 def blocking(contacts, cells, basis, watch, slack, slow):
-    """Harris' two passes over all basic variables. Returns (which entry of `watch`, step, whether the path is lost).
-
-    z0 leaves if stepping to z0 = 0 violates nothing by more than the slack.
-    """
+    """What the path meets first. Returns (which entry of `watch`, step, whether the path is lost)."""
     fastest, largest = largest_of(basis.rate, basis.now[SIZE]), largest_of(basis.y, basis.now[SIZE])
     count = approaching(contacts, cells, basis, watch, slow * fastest)
-    rounding = SLACK_OF_LARGEST * largest
-    gap, speed = watch.gap, watch.speed
-    bound, lowest = np.inf, 0.0
-    for h in range(count):
-        lowest = min(lowest, gap[h])
-        gap[h] = max(gap[h], 0.0)
-        allowed = max(slack / watch.weight[watch.contact[h]], rounding)
-        bound = min(bound, (gap[h] + allowed) / speed[h])
-    if lowest < -LOST * max(1.0, 1e-6 * largest):
-        return NOTHING, 0.0, True
-    if -basis.rate[0] > STANDS * fastest and basis.y[0] <= bound * -basis.rate[0]:
-        return ARTIFICIAL, basis.y[0] / -basis.rate[0], False
-    best, fast = NOTHING, 0.0
-    for h in range(count):
-        if speed[h] > fast and gap[h] <= bound * speed[h] * SAFE:
-            best, fast = h, speed[h]
-    return best, gap[best] / fast if best >= 0 else 0.0, False
+    return harris(basis, watch, count, slack, fastest, largest)
 
 
 @in_callers

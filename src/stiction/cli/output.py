@@ -1,0 +1,84 @@
+"""Results on standard output, messages on standard error, progress on a terminal only."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stiction.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+REFRESH = 0.2  # s between two movements of a progress bar
+
+
+def say(text: str = "") -> None:
+    """A line of the result."""
+    sys.stdout.write(text + "\n")
+
+
+def tell(text: str) -> None:
+    """A line to the person at the terminal."""
+    sys.stderr.write(f"stiction: {text}\n")
+    sys.stderr.flush()
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """Columns of text, those of `numbers` aligned on their right; no wider than what they hold."""
+    lines = [head, *rows]
+    widths = [max(len(line[c]) for line in lines) for c in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if c in numbers else cell.ljust(width)
+            for c, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def columns() -> int:
+    """Width of the terminal; 100 where there is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 100
+
+
+@contextmanager
+def progress(what: str, total: float, shown: bool) -> Iterator[Callable[[float], None]]:
+    """A function that moves a bar to a place from 0 to `total`; it does nothing unless shown on a terminal."""
+    if not (shown and sys.stderr.isatty()):
+        yield lambda place: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    # No thread of its own: it would take time from the run.
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.2f} of {task.total:g} s"),
+        TimeRemainingColumn(), console=Console(stderr=True), auto_refresh=False, transient=True,
+    ) as bar:  # fmt: skip
+        task, due = bar.add_task(what, total=total), 0.0
+
+        def move(place: float) -> None:
+            nonlocal due
+            if (now := time.monotonic()) >= due:
+                due = now + REFRESH
+                bar.update(task, completed=place, refresh=True)
+
+        yield move
+
+
+def check_writable(path: Path, suffixes: Sequence[str], what: str) -> None:
+    """Refuse, before anything is computed, what can be seen to be unwritable."""
+    if path.suffix.lower() not in suffixes:
+        raise InvalidProblem(f"{what} {path}: the name must end in {', '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise InvalidProblem(f"{what} {path}: there is no folder {path.parent}")
+    if path.is_dir() or not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise InvalidProblem(f"{what} {path}: cannot be written; choose a file in a folder that you may write to")

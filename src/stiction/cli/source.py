@@ -1,0 +1,94 @@
+"""What `run`, `view` and `doctor` have in common: which scene, under which law, solved and stepped how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from stiction.cli import words
+from stiction.errors import InvalidScene
+
+if TYPE_CHECKING:
+    from stiction.stepping.simulation import Simulation
+
+FILES = Group("Scenes from files")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the scene is read."""
+
+    set: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="A parameter of a named scene, as in `logs=12`; may be repeated.", negative="", show_default=False
+        ),
+    ] = ()
+    ground: Annotated[
+        float | None, Parameter(help="Add a horizontal plane at this height, in m.", group=FILES, show_default=False)
+    ] = None
+    floating: Annotated[
+        bool, Parameter(help="Give the root of a URDF a free joint.", group=FILES, negative="", show_default=False)
+    ] = False
+    package: Annotated[
+        tuple[str, ...],
+        Parameter(help="NAME=FOLDER of `package://` paths in a URDF; may be repeated.", group=FILES, negative="",
+                  show_default=False),
+    ] = ()  # fmt: skip
+    margin: Annotated[
+        float | None,
+        Parameter(
+            help="Distance, in m, at which contact is looked for.", group=FILES, show_default="follows the motion"
+        ),
+    ] = None
+    ignore: Annotated[
+        tuple[str, ...],
+        Parameter(help="Refused feature to ignore: `torsion`, `surfacevel`; may be repeated.", group=FILES, negative="",
+                  show_default=False),
+    ] = ()  # fmt: skip
+
+    def scene(self, text: str) -> Any:
+        packages = dict(pair.partition("=")[::2] for pair in self.package)
+        given = {
+            "ground": self.ground, "floating": self.floating, "packages": packages,
+            "margin": self.margin, "ignore": self.ignore,
+        }  # fmt: skip
+        options = {name: value for name, value in given.items() if value not in (None, False, {}, ())}
+        return words.scene(text, words.parameters(self.set), options)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Stepping:
+    """How the scene is stepped."""
+
+    law: Annotated[str, Parameter(help=f"Of contact: {', '.join(f'`{law}`' for law in words.LAWS)}.")] = "coulomb"
+    solver: Annotated[str, Parameter(help="By its name; `stiction solvers` lists them.")] = "auto"
+    stepper: Annotated[
+        str, Parameter(help="`time-stepping` or `event-driven`, with options as in `time-stepping:restitution=0.5`.")
+    ] = "time-stepping"
+    dt: Annotated[float | None, Parameter(help="Time step in s.", show_default="the scene's")] = None
+
+    def simulation(self, scene: str, reading: Reading) -> Simulation:
+        """Words are checked before anything is loaded; nothing is written."""
+        law, viscosity = words.law(self.law)
+        stepper = words.stepper(self.stepper, viscosity)
+        solver = None if self.solver == "auto" else words.solver(self.solver)
+        if self.dt is not None and not 0.0 < self.dt < float("inf"):
+            raise InvalidScene(f"--dt must be a time in s above 0, got {self.dt}")
+        loaded = reading.scene(scene)
+
+        from stiction.stepping.simulation import Simulation
+
+        if self.dt is not None:
+            loaded.model.opt.timestep = self.dt
+        return Simulation(loaded, law, solver, stepper)
+
+
+def title(scene: str) -> str:
+    """The scene's name, as files are named after it."""
+    return Path(scene).stem

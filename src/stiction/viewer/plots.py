@@ -1,0 +1,292 @@
+"""Pictures of a run and of a problem, with Matplotlib; what tells lines apart is never colour alone."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import secrets
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.errors import InvalidProblem
+from stiction.optional import matplotlib
+from stiction.solutions.contact import Mode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from stiction.problems.contact import ContactProblem
+    from stiction.solutions.contact import ContactSolution
+    from stiction.stepping.log_files import Record
+
+SUFFIXES = (".svg", ".png", ".pdf")
+PAIRS = 5  # of geoms that are drawn one by one, those with the largest forces
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+GREYS = ("black", "#1f5fa8", "#b3541e", "#2b7d4f", "#7a3b8f")
+LEVEL = 1e-17  # what a residual of zero is drawn as
+MARKED = 0.012  # of the whole time: the shortest piece of a mode that is still seen
+WIDE = 400  # rows beyond which a matrix is drawn coarser
+SPIKE = 20.0  # times what is usual: forces of impacts
+SCREEN = 2000  # points of a line; more are not seen
+
+
+def check() -> None:
+    """Raise if Matplotlib is missing."""
+    matplotlib()
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure; the file is there as a whole or not at all."""
+    part = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
+    try:
+        figure.savefig(part, dpi=150)
+        part.replace(path)
+    except OSError as error:
+        raise InvalidProblem(f"plot: cannot write {path} ({error.strerror or error})") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+# A run
+
+
+def history(record: Record) -> Any:
+    """Contact force and mode, slip, gap, energy, residual and wall time of the steps against time."""
+    if not record.steps:
+        raise InvalidProblem("plot: no step was made, so there is nothing to draw")
+    figure = matplotlib().figure.Figure(figsize=(9.0, 12.0), layout="constrained")
+    figure.suptitle(f"{record.scene}\n{record.law}, time step {record.timestep:g} s", fontsize=10)
+    pairs, normal, friction, mode = by_pair(record)
+    heights = (2.0, 1.4, 0.35 + 0.22 * max(1, len(pairs)), 1.2, 1.2, 1.4, 1.2, 1.2)
+    first, second, *axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    draw_forces(first, record, pairs, normal, "normal force\nof a pair [N]")
+    draw_forces(second, record, pairs, friction, "friction\nof a pair [N]")
+    first.legend(fontsize=8, ncols=2) if pairs else first.set_title("no contacts", fontsize=8)
+    draw_modes(axes[0], record, pairs, mode)
+    thin = slice(None, None, max(1, record.steps // SCREEN))
+    t = record.time[thin]
+    for ax, values, label in (
+        (axes[1], np.maximum.reduceat(record.slip, starts(record, thin)), "largest slip [m/s]"),
+        (axes[2], np.minimum.reduceat(record.gap, starts(record, thin)), "smallest gap [m]"),
+    ):
+        ax.plot(t, values, color="black", lw=1.0)
+        ax.set_ylabel(label)
+    axes[2].axhline(0.0, color="gray", lw=0.6)
+    for values, name, dash in (
+        (record.potential + record.kinetic, "sum", "-"),
+        (record.potential, "potential", "--"),
+        (record.kinetic, "kinetic", ":"),
+    ):
+        axes[3].plot(t, values[thin], dash, color="black", lw=1.2, label=name)
+    axes[3].set_ylabel("energy [J]")
+    axes[3].legend(fontsize=8, ncols=3)
+    worst = np.maximum.reduceat(record.residual, starts(record, thin))
+    axes[4].semilogy(t, np.maximum(worst, LEVEL), ".", color="black", ms=2.0)
+    axes[4].set_ylabel("residual")
+    slowest = np.maximum.reduceat(record.seconds, starts(record, thin))
+    axes[5].semilogy(t, 1e3 * slowest, ".", color="black", ms=2.0)
+    axes[5].set_ylabel("wall time of\na step [ms]")
+    axes[5].set_xlabel("time [s]")
+    for ax in (first, second, *axes):
+        ax.grid(alpha=0.3)
+        ax.set_axisbelow(True)
+    figure.align_ylabels([first, second, *axes[1:]])
+    return figure
+
+
+def starts(record: Record, thin: slice) -> NDArray[np.int64]:
+    return np.arange(record.steps)[thin]
+
+
+def by_pair(
+    record: Record,
+) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Pairs of geoms, the strongest first; (pairs, steps) normal force, friction, and mode: slide if one slides.
+
+    Forces of a pair are sums over its contacts, of friction the sum of sizes.
+    """
+    low = record.contact_geom.min(axis=1, initial=np.iinfo(np.int32).max).astype(np.int64)
+    high = record.contact_geom.max(axis=1, initial=0).astype(np.int64)
+    count = len(record.geoms)
+    keys, which = np.unique(low * count + high, return_inverse=True)
+    normal, friction, mode = (np.zeros((len(keys), record.steps), kind) for kind in (float, float, np.int64))
+    step = record.step_of_contact
+    np.add.at(normal, (which, step), record.contact_force[:, 0])
+    np.add.at(friction, (which, step), np.hypot(record.contact_force[:, 1], record.contact_force[:, 2]))
+    np.maximum.at(mode, (which, step), record.contact_mode)
+    order = np.argsort(-normal.max(axis=1, initial=0.0), kind="stable")[:PAIRS]
+    pairs = [(int(keys[k]) // count, int(keys[k]) % count) for k in order]
+    return pairs, normal[order], friction[order], mode[order]
+
+
+def named(record: Record, pair: tuple[int, int]) -> str:
+    return f"{record.geoms[pair[0]]} – {record.geoms[pair[1]]}"
+
+
+def draw_forces(ax: Any, record: Record, pairs: list[tuple[int, int]], force: NDArray[np.float64], label: str) -> None:
+    """A line for each pair; where impacts would dwarf the rest, the scale is logarithmic above what is usual."""
+    every = max(1, record.steps // SCREEN)
+    t, begins = record.time[::every], np.arange(0, record.steps, every)
+    for k, pair in enumerate(pairs):
+        ax.plot(
+            t, np.maximum.reduceat(force[k], begins), ls=DASHES[k], color=GREYS[k], lw=1.3,
+            marker="osv^D"[k], markevery=(k * len(t) // 40, max(1, len(t) // 8)), ms=4, mfc="white",
+            label=named(record, pair),
+        )  # fmt: skip
+    there = force[force > 0.0]
+    if there.size and force.max() > SPIKE * (usual := float(np.quantile(there, 0.9))):
+        ax.set_yscale("symlog", linthresh=usual)
+    ax.set_ylabel(label)
+
+
+def draw_modes(ax: Any, record: Record, pairs: list[tuple[int, int]], mode: NDArray[np.int64]) -> None:
+    """A strip for each pair: black where it sticks, hatched where it slides, nothing where it is open."""
+    looks: Any = {Mode.STICK: {"facecolor": "#444444"}, Mode.SLIDE: {"facecolor": "white", "hatch": "//////"}}
+    end = np.append(record.time - record.timestep, record.time[-1])  # where steps begin, and the last ends
+    least = MARKED * max(end[-1] - end[0], record.timestep)
+    for k in range(len(pairs)):
+        changes = np.flatnonzero(np.diff(mode[k])) + 1
+        bounds = [0, *changes.tolist(), record.steps]
+        for a, b in pairwise(bounds):
+            if (kind := Mode(mode[k, a])) != Mode.OPEN:
+                width = max(end[b] - end[a], least if b - a < record.steps else 0.0)
+                ax.broken_barh([(end[a], width)], (k - 0.35, 0.7), edgecolor="black", lw=0.3, **looks[kind])
+    ax.set_yticks(range(len(pairs)), [named(record, pair) for pair in pairs], fontsize=7)
+    ax.set_ylim(max(1, len(pairs)) - 0.5, -0.5)
+    ax.set_title("dark: sticks    hatched: slides    blank: open", fontsize=8)
+
+
+# A problem
+
+
+def problem(solution: ContactSolution, contact: int | None = None) -> Any:
+    """The sparsity of a problem and the friction cone of one contact, by default that with the largest impulse."""
+    posed = solution.whose()
+    if not posed.n:
+        raise InvalidProblem("plot: the problem has no contacts, so there is nothing to draw")
+    chosen = int(np.argmax(np.abs(solution.impulse).max(axis=1))) if contact is None else contact
+    figure = matplotlib().figure.Figure(figsize=(9.0, 8.4), layout="constrained")
+    above, below = figure.subfigures(2, 1)
+    draw_sparsity(above, posed)
+    draw_cone(below, solution, chosen)
+    return figure
+
+
+def sparsity(posed: ContactProblem) -> Any:
+    """Where the rows of the contacts and the Delassus matrix have entries."""
+    figure = matplotlib().figure.Figure(figsize=(9.0, 4.2), layout="constrained")
+    draw_sparsity(figure, posed)
+    return figure
+
+
+def cone(solution: ContactSolution, contact: int) -> Any:
+    """The friction cone of one contact, with its impulse and its sliding velocity."""
+    figure = matplotlib().figure.Figure(figsize=(9.0, 4.2), layout="constrained")
+    draw_cone(figure, solution, contact)
+    return figure
+
+
+def draw_sparsity(figure: Any, posed: ContactProblem) -> None:
+    n = posed.n
+    if posed.mass is None:
+        ax = figure.subplots()
+        assert posed.delassus is not None
+        W = posed.delassus
+    else:
+        left, ax = figure.subplots(1, 2)
+        rows = posed.dense_rows().reshape(3 * n, posed.m)
+        show(left, np.concatenate([rows, posed.joints]))
+        left.set_title(f"rows: {n} contacts, {len(posed.joints)} bilateral", fontsize=9)
+        left.set_xlabel("velocity")
+        left.set_ylabel("row")
+        white = posed.whitened
+        from stiction.problems.contact import densified
+
+        dense = densified(white.rows, white.segments, len(white.free)).reshape(3 * n, -1)
+        W = dense @ dense.T
+    size = np.sqrt(np.outer(np.abs(np.diag(W)), np.abs(np.diag(W))))
+    filled = show(ax, np.where(np.abs(W) > 1e-12 * size, W, 0.0))
+    ax.set_aspect("equal")
+    ax.set_title(f"Delassus matrix: {100.0 * filled:.0f} % filled", fontsize=9)
+    ax.set_xlabel("row of a contact")
+    ax.set_ylabel("row of a contact")
+
+
+def show(ax: Any, matrix: NDArray[np.float64]) -> float:
+    """Black where a matrix has entries, coarser if it is large; the part of it that has."""
+    there = matrix != 0.0
+    filled = float(there.mean()) if there.size else 0.0
+    step = [max(1, math.ceil(length / WIDE)) for length in there.shape]
+    coarse = np.zeros([math.ceil(a / s) for a, s in zip(there.shape, step, strict=True)], bool)
+    for i in range(step[0]):
+        for j in range(step[1]):
+            part = there[i :: step[0], j :: step[1]]
+            coarse[: part.shape[0], : part.shape[1]] |= part
+    extent = (-0.5, there.shape[1] - 0.5, there.shape[0] - 0.5, -0.5)
+    ax.imshow(coarse, cmap="Greys", vmin=0, vmax=1, interpolation="nearest", extent=extent, aspect="auto")
+    return filled
+
+
+def draw_cone(figure: Any, solution: ContactSolution, contact: int) -> None:
+    posed = solution.whose()
+    p, u = solution.impulse[contact], solution.contact_velocity[contact]
+    mu, friction, slide = float(posed.friction[contact]), math.hypot(p[1], p[2]), math.hypot(u[1], u[2])
+    bound = mu * max(float(p[0]), 0.0)
+    mode = Mode(solution.mode[contact]).name.lower()
+    side, top = figure.subplots(1, 2)
+    high = 1.25 * float(p[0]) if p[0] > 0.0 else 1.0
+    wide = max(mu * high, 1.1 * friction)
+    side.fill_between([-mu * high, 0.0, mu * high], [high, 0.0, high], high, color="0.9")
+    side.plot([-mu * high, 0.0, mu * high], [high, 0.0, high], color="black", lw=1.0)
+    side.annotate(
+        "", (friction, float(p[0])), (0.0, 0.0), arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": "black"}
+    )
+    side.plot([friction], [float(p[0])], "ko", ms=4)
+    side.set_xlim(-1.05 * wide or -1.0, 1.05 * wide or 1.0)
+    side.set_ylim(0.0, high)
+    side.set_xlabel("friction [N s]")
+    side.set_ylabel("normal impulse [N s]")
+    side.set_title(f"contact {contact}: {mode}, friction coefficient {mu:g}", fontsize=9)
+    outline = section(posed, bound)
+    top.fill(outline[:, 0], outline[:, 1], fc="0.9", ec="black", lw=1.0)
+    arrow(top, p[1], p[2], "-", "friction [N s]")
+    reach = 1.4 * max(bound, friction)
+    if slide > 1e-9 * solution.certificate.scale and reach > 0.0:
+        across = 0.75 * reach / slide * u[1:]
+        arrow(top, across[0], across[1], "--", f"sliding, {slide:.3g} m/s (direction)")
+    top.set_xlim(-reach or -1.0, reach or 1.0)
+    top.set_ylim(-reach or -1.0, reach or 1.0)
+    top.set_aspect("equal")
+    top.set_xlabel("tangent 1 [N s]")
+    top.set_ylabel("tangent 2 [N s]")
+    top.set_title(f"{type(posed.law).__name__}: what friction may be at this normal impulse", fontsize=9)
+    if reach > 0.0:
+        top.legend(fontsize=8, loc="upper right")
+    else:
+        top.text(0.5, 0.5, "no impulse, no friction", transform=top.transAxes, ha="center", va="center")
+
+
+def arrow(ax: Any, x: float, y: float, dash: str, label: str) -> None:
+    ax.annotate("", (x, y), (0.0, 0.0), arrowprops={"arrowstyle": "-|>", "lw": 1.6, "ls": dash, "color": "black"})
+    ax.plot([], [], dash, color="black", lw=1.6, label=label)
+
+
+def section(posed: ContactProblem, bound: float) -> NDArray[np.float64]:
+    """The outline of the impulses that friction may have: a disc, a polygon, a box."""
+    from stiction.problems.laws import kind, numbers
+    from stiction.problems.pyramid import pyramid_directions
+
+    _, facets, rotation, _, side = numbers(posed.law)
+    if facets and posed.dim == 3:
+        corners = pyramid_directions(facets, rotation, 3)
+    elif kind(posed.law) == "box":
+        corners = side * np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    else:
+        angle = np.linspace(0.0, 2.0 * np.pi, 200)
+        corners = np.column_stack([np.cos(angle), np.sin(angle)])
+    return bound * np.asarray(corners)

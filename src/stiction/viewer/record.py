@@ -1,0 +1,120 @@
+"""A simulation kept: as a film (mp4, gif) or as a page that replays itself (html)."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stiction.errors import InvalidScene
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from stiction.stepping.simulation import Simulation
+    from stiction.viewer.film import Film
+    from stiction.viewer.replay import Replay
+
+KINDS = (".mp4", ".gif", ".html")
+
+
+class Recorder:
+    """Call `frame` after each step; a picture is added when it is due, and `close` puts the file where it belongs.
+
+        with Recorder(simulation, "grasp.mp4") as film:
+            for _ in simulation.run(seconds=2.0):
+                film.frame()
+
+    The file has its name only when it is whole; whatever was recorded before an error or Ctrl-C is kept.
+
+    fps: pictures in a second of the film
+    speed: seconds of simulation in a second of the film
+    width, height: even numbers of pixels, of a film
+    camera: of a film: the name of one in the scene, an MjvCamera, or None for the whole scene in view
+    forces: draw contact forces as arrows, thick where a contact sticks, thin with a broad head where it slides
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        path: str | os.PathLike[str],
+        fps: float = 30.0,
+        speed: float = 1.0,
+        width: int = 1280,
+        height: int = 720,
+        camera: Any = None,
+        forces: bool = True,
+    ) -> None:
+        self.simulation, self.path = simulation, Path(path)
+        if self.path.suffix.lower() not in KINDS:
+            raise InvalidScene(f"record: {self.path} must end in {', '.join(KINDS)}")
+        for name, value in (("fps", fps), ("speed", speed)):
+            if not (isinstance(value, (int, float)) and 0.0 < value < math.inf):
+                raise InvalidScene(f"record: {name} must be a positive number, got {value!r}")
+        for name, pixels in (("width", width), ("height", height)):
+            if not (isinstance(pixels, int) and 2 <= pixels <= 8192 and pixels % 2 == 0):
+                raise InvalidScene(f"record: {name} must be an even number from 2 to 8192, got {pixels!r}")
+        self.frames = 0
+        self._spacing = speed / fps
+        self._start = simulation.time
+        self._part = self.path.with_name(f".{self.path.stem}-{secrets.token_hex(4)}{self.path.suffix.lower()}")
+        self._check_writable()
+        try:
+            self._film = self._open(fps, width, height, camera, forces)
+        except BaseException:
+            self._part.unlink(missing_ok=True)
+            raise
+        self.closed = False
+
+    def _check_writable(self) -> None:
+        try:
+            if self.path.is_dir():
+                raise IsADirectoryError(None, "is a folder")
+            self._part.touch()
+        except OSError as error:
+            raise InvalidScene(f"record: cannot write {self.path} ({error.strerror or error})") from None
+
+    def _open(self, fps: float, width: int, height: int, camera: Any, forces: bool) -> Film | Replay:
+        if self._part.suffix == ".html":
+            from stiction.viewer.replay import Replay
+
+            return Replay(self.simulation, self._part, fps, forces)
+        from stiction.viewer.film import Film, Pictures
+
+        return Film(Pictures(self.simulation, width, height, camera, forces), self._part, fps, width, height)
+
+    def frame(self) -> bool:
+        """Add the pictures that are due by now; whether there were any."""
+        due = 0
+        # Half a picture early, so that n seconds make n · fps pictures whatever the rounding of the clock.
+        while self.simulation.time - self._start >= (self.frames + 0.5) * self._spacing:
+            self._film.add()
+            self.frames += 1
+            due += 1
+        return due > 0
+
+    def close(self) -> Path | None:
+        """Finish the file and give it its name; without a picture there is none."""
+        if self.closed:
+            return self.path if self.frames else None
+        self.closed = True
+        try:
+            self._film.close()
+            if not self.frames:
+                return None
+            self._part.replace(self.path)
+        finally:
+            with contextlib.suppress(OSError):
+                self._part.unlink(missing_ok=True)
+        return self.path
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

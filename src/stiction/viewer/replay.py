@@ -1,0 +1,38 @@
+"""A page that replays a simulation: one file with everything in it, which opens without a network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stiction.viewer.server import close_server, open_server
+from stiction.viewer.stage import Stage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stiction.stepping.simulation import Simulation
+
+
+class Replay:
+    """What viser is told to show, with the time at which it is told, and viser's page around it.
+
+    A server is needed for viser to be told anything; it listens on this machine only, and nobody looks.
+    """
+
+    def __init__(self, simulation: Simulation, path: Path, fps: float, forces: bool = True) -> None:
+        self.simulation, self.path, self.pause = simulation, path, 1.0 / fps
+        self.server = open_server("127.0.0.1", 0, simulation.scene.description)
+        self.stage = Stage(self.server, simulation)
+        self.stage.show_forces = forces
+        self.serializer = self.server.get_scene_serializer()
+
+    def add(self) -> None:
+        report = self.simulation.report
+        self.stage.draw(None if report is None else self.simulation.contacts)
+        self.serializer.insert_sleep(self.pause)
+
+    def close(self) -> None:
+        try:
+            self.path.write_text(self.serializer.as_html(), encoding="utf-8")
+        finally:
+            close_server(self.server)

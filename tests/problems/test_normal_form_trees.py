@@ -1,0 +1,62 @@
+"""The normal form of kinematic trees: rows keep to the velocities that move a contact, and say the same."""
+
+import numpy as np
+import pytest
+
+import stiction as st
+from stiction.problems.contact import densified
+from stiction.stepping.engine import Engine, pose
+
+# Two legs on a trunk: root, then one leg after the other.
+WALKER = """
+<mujoco><worldbody>
+  <geom type="plane" size="2 2 1"/>
+  <body pos="0 0 0.62"><freejoint/><geom type="sphere" size="0.1" mass="3"/>
+    <body pos="0 0.2 0"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="1"/>
+      <body pos="0 0 -0.3"><joint axis="0 1 0" damping="0.3"/>
+        <geom type="capsule" fromto="0 0 0 0.1 0 -0.3" size="0.02" mass="1"/></body></body>
+    <body pos="0 -0.2 0"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="1"/>
+      <body pos="0 0 -0.3"><joint axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 0.1 0 -0.3" size="0.02" mass="1"/></body></body>
+  </body>
+</worldbody></mujoco>
+"""
+
+
+@pytest.fixture(scope="module")
+def problem():
+    scene = st.Scene.from_xml(WALKER)
+    engine = Engine(scene, scene.data())
+    engine.data.qvel[:] = np.linspace(-1.0, 1.0, scene.model.nv)
+    found = pose(engine.look(), st.Coulomb(), scene.model.opt.timestep, 0.1)
+    assert found.n == 2
+    return found
+
+
+def test_rows_touch_the_root_and_their_own_leg(problem):
+    touched = np.abs(problem.whitened.rows).max(axis=1) > 0.0
+    assert np.flatnonzero(touched[0]).tolist() == [*range(6), 6, 7]
+    assert np.flatnonzero(touched[1]).tolist() == [*range(6), 8, 9]
+
+
+def test_whitened_rows_give_the_delassus_matrix(problem):
+    white, (mass, m) = problem.whitened, (problem.mass.reshape(10, 10), problem.m)
+    rows = densified(problem.rows, problem.segments, m).reshape(6, m)
+    whitened = densified(white.rows, white.segments, m).reshape(6, m) / np.repeat(white.scale, 3)[:, None]
+    np.testing.assert_allclose(whitened @ whitened.T, rows @ np.linalg.solve(mass, rows.T), rtol=1e-10, atol=1e-12)
+    # And the free velocity is felt alike.
+    np.testing.assert_allclose(whitened @ (white.tau * white.free), rows @ problem.velocity, rtol=1e-10, atol=1e-12)
+
+
+def test_impulses_move_it_as_the_mass_matrix_says(problem):
+    impulse = np.array([[1.0, 0.2, -0.1], [0.5, -0.3, 0.4]])
+    rows = densified(problem.rows, problem.segments, problem.m).reshape(6, problem.m)
+    wanted = problem.velocity + np.linalg.solve(problem.mass.reshape(10, 10), rows.T @ impulse.ravel())
+    np.testing.assert_allclose(problem.respond(impulse)[0], wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_the_judge_feels_momentum_that_is_lost(problem):
+    solution = st.solve(problem)
+    assert solution.ok
+    wrong = solution._replace(velocity=solution.velocity + 1e-3 * np.eye(problem.m)[7])
+    assert st.certify(problem, wrong).momentum > 1e-5

@@ -1,0 +1,520 @@
+"""The command line: what it prints, how it ends, what it leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import stiction as st
+from stiction.cli import words
+from stiction.cli.main import app, main
+from stiction.cli.output import table
+from stiction.stepping.log import Log
+from stiction.studies.claims import Claim
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMANDS = [
+    ["run"], ["view"], ["solve"], ["doctor"], ["scenes"], ["solvers"], ["bench"], ["study"],
+    ["study", "list"], ["study", "run"], ["study", "check"], ["study", "plot"], ["study", "report"],
+]  # fmt: skip
+FALLING = """<mujoco model="falling"><option timestep="0.01"/><worldbody>
+  <geom name="floor" type="plane" size="5 5 1"/>
+  <body name="ball" pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1" mass="2"/></body>
+</worldbody></mujoco>"""
+# A wheel whose axle holds it in the ground: no velocity takes it out.
+STUCK = """<mujoco model="stuck"><worldbody>
+  <geom name="floor" type="plane" size="5 5 1"/>
+  <body name="wheel" pos="0 0 0.05"><joint axis="0 0 1"/><geom name="wheel" size="0.1" mass="2"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in, which holds the scenes and problems of these tests under `given`."""
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "falling.xml").write_text(FALLING)
+    (given / "stuck.xml").write_text(STUCK)
+    (given / "broken.xml").write_text(FALLING.replace("</worldbody>", ""))
+    (given / "twisting.xml").write_text(FALLING.replace('size="0.1"', 'size="0.1" condim="4"'))
+    one_ball().save(given / "ball.npz")
+    (given / "cut.npz").write_bytes((given / "ball.npz").read_bytes()[:400])
+    source = ROOT / "src/stiction/problems/data/fclib/local_problem_test.hdf5"
+    (given / "cut.hdf5").write_bytes(source.read_bytes()[:20_000])
+    np.savez(given / "nan.npz", format="stiction problem", version=1, kind="LCP", M=np.eye(2), q=[np.nan, 1.0])
+    st.LCP([[0.0]], [-1.0]).save(given / "hopeless.npz")
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    return here
+
+
+def one_ball() -> st.ContactProblem:
+    """2 kg reach a floor at 1 m/s while they slide at 3 m/s, mu = 0.5: 2 N s stop them, 1 N s of friction acts."""
+    tangent = np.array([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    return st.ContactProblem(2.0 * np.eye(3), [3.0, 0.0, -1.0], [[0.0, 0.0, 1.0]], tangent, [0.5])
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# Every command explains itself, quickly
+
+
+@pytest.mark.parametrize("command", [[], *COMMANDS], ids=" ".join)
+def test_help(command, capsys):
+    assert main([*command, "--help"]) == 0
+    told = capsys.readouterr()
+    assert "Usage: stiction" in told.out
+    assert told.err == ""
+    if len(command) == 1:
+        assert f"stiction {command[0]}" in told.out.partition("Examples")[2], "no example"
+
+
+def test_help_loads_nothing_heavy_and_is_quick():
+    code = "import json, sys; from stiction.cli import main; main(['--help']); print(json.dumps(sorted(sys.modules)))"
+    begin = os.times()
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    end = os.times()
+    assert {"numpy", "numba", "mujoco", "matplotlib", "scipy"}.isdisjoint(json.loads(shown.splitlines()[-1]))
+    assert end.children_user + end.children_system - begin.children_user - begin.children_system < 0.5
+
+
+def test_version_and_name():
+    shown = subprocess.run([sys.executable, "-m", "stiction.cli", "--version"], capture_output=True, text=True)
+    assert (shown.stdout, shown.returncode) == (f"stiction {st.__version__}\n", 0)
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"] == {
+        "stiction": "stiction.cli:main"
+    }
+
+
+def test_completion_can_be_generated():
+    script = app.generate_completion(shell="bash")
+    for command in COMMANDS:
+        assert command[-1] in script
+
+
+def documented() -> list[str]:
+    """Every command that the page or a help text shows."""
+    texts = [(ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")]
+    texts += [path.read_text(encoding="utf-8") for path in sorted((ROOT / "src/stiction/cli").glob("*.py"))]
+    found = {
+        line.split("   ")[0]
+        for text in texts
+        for line in re.findall(r"^(?: {4,8}|\$ )(stiction .*)$", text, re.MULTILINE)
+    }
+    return sorted(found)
+
+
+@pytest.mark.parametrize("line", documented())
+def test_what_is_documented_is_accepted(line):
+    app.parse_args(line.split()[1:], exit_on_error=False, print_error=False)
+
+
+# Good input
+
+
+def test_run_prints_a_summary_and_the_contacts(folder, capsys):
+    assert main(["run", "../given/falling.xml", "--seconds", "0.1"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("falling\n10 steps of 0.01 s in ")
+    row = told.out.splitlines()[-1].split()
+    assert row[:2] == ["floor", "ball"]
+    assert float(row[3]) == pytest.approx(2.0 * 9.81)
+    assert row[-1] == "stick"
+    assert told.err == ""
+    assert left(folder) == []
+
+
+def test_run_writes_log_and_plot_and_is_quiet(folder, capsys):
+    arguments = ["run", "../given/falling.xml", "--seconds", "0.2", "--dt", "0.02", "--law", "frictionless"]
+    assert main([*arguments, "--log", "a.npz", "--plot", "a.svg", "--quiet"]) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "")
+    assert left(folder) == ["a.npz", "a.svg"]
+    record = Log.load("a.npz")
+    np.testing.assert_allclose(record.time, 0.02 * np.arange(1, 11))
+    assert record.law == "Frictionless()"
+    assert "<svg" in (folder / "a.svg").read_text()
+
+
+def test_parameters_of_named_scenes(folder, capsys):
+    assert main(["run", "sliding-ball", "--set", "mu=0.2", "--seconds", "0.02"]) == 0
+    capsys.readouterr()
+    assert main(["run", "sliding-ball", "--set", "mju=0.2"]) == 2
+    assert "there is no parameter of sliding-ball 'mju'; did you mean 'mu'?" in capsys.readouterr().err
+
+
+def test_solve_prints_status_certificate_and_modes(folder, capsys):
+    assert main(["solve", "../given/ball.npz"]) == 0
+    told = capsys.readouterr().out
+    assert "solved by ConeNewton" in told
+    assert "certificate: residual " in told
+    row = told.partition("contact  mode")[2].splitlines()[1].split()
+    assert row[:2] == ["0", "slide"]
+    assert [float(number) for number in row[2:4]] == pytest.approx([2.0, 1.0])
+    assert float(row[5]) == pytest.approx(2.5)  # m/s that are left
+    assert "all contact forces are determined" in told
+
+
+def test_solve_under_another_law(folder, capsys):
+    assert main(["solve", "../given/ball.npz", "--law", "frictionless"]) == 0
+    told = capsys.readouterr().out
+    assert "Frictionless()" in told
+    assert "solved by PrincipalPivot" in told
+
+
+def test_all_solvers_that_apply_are_compared(folder, capsys):
+    assert main(["solve", "../given/ball.npz", "--solver", "all"]) == 0
+    told = capsys.readouterr()
+    names = [line.split()[0] for line in told.out.splitlines()[2:]]
+    takers = [name for name, kind in words.solvers().items() if kind.contract.refusal(one_ball()) is None]
+    assert names == takers
+    assert {"auto", "cone-newton"} <= set(names)
+    for line in told.out.splitlines()[2:]:
+        assert float(line.split()[2]) <= 1e-8, line
+    assert "do not take this problem: lemke" in told.err
+
+
+def test_a_failed_solve_has_status_1_and_evidence(folder, capsys):
+    assert main(["solve", "../given/hopeless.npz", "--solver", "lemke"]) == 1
+    told = capsys.readouterr()
+    assert "not solved by Lemke" in told.out
+    assert "proves that there is no solution" in told.out
+    assert "hopeless.npz" in told.err
+
+
+def test_a_failed_step_dumps_its_problem(folder, capsys):
+    assert main(["run", "../given/stuck.xml", "--log", "stuck.npz", "--plot", "stuck.png"]) == 1
+    told = capsys.readouterr()
+    assert "no step was made, so stuck.png is not drawn" in told.err
+    assert "stuck-step-1.npz" in told.err.splitlines()[-1]
+    assert left(folder) == ["stuck-step-1.npz", "stuck.npz"]
+    assert st.load("stuck-step-1.npz").n == 1
+    assert Log.load("stuck.npz").steps == 0
+
+
+def test_doctor(folder, capsys):
+    assert main(["doctor", "box-on-plane"]) == 0
+    told = capsys.readouterr().out
+    for part in ("used:", "ignored:", "refused:", "margins at the start", "not determined", "what to do:"):
+        assert part in told
+    assert "overlaps" not in told
+
+
+def test_doctor_tells_what_is_wrong(folder, capsys):
+    assert main(["doctor", "../given/twisting.xml"]) == 2
+    told = capsys.readouterr()
+    assert "condim 4 or 6" in told.out
+    assert "--ignore torsion" in told.err
+    assert main(["doctor", "../given/twisting.xml", "--ignore", "torsion"]) == 0
+    capsys.readouterr()
+    assert main(["doctor", "../given/stuck.xml"]) == 1
+    told = capsys.readouterr().out
+    assert "overlaps: floor – wheel by 0.05 m" in told
+
+
+def test_scenes_and_solvers_are_listed(capsys):
+    from stiction.bodies.named import SCENES
+    from stiction.solvers import ALL
+
+    assert main(["scenes"]) == 0
+    shown = capsys.readouterr().out
+    assert [line for line in shown.splitlines() if line and line[0] != " "] == list(SCENES)
+    assert main(["solvers"]) == 0
+    shown = capsys.readouterr().out
+    heads = [line for line in shown.splitlines() if line[0] != " "]
+    assert heads == ["auto", *(words.kebab(solver.__name__) for solver in ALL)]
+    assert main(["solvers", "KellerX"]) == 2
+    assert "did you mean 'keller'?" in capsys.readouterr().err
+
+
+def test_view_opens_the_browser_viewer(folder, capsys, monkeypatch):
+    asked = {}
+    stub = ModuleType("stiction.viewer.browser")
+    stub.view = lambda simulation, **options: asked.update(options, law=simulation.law)
+    monkeypatch.setitem(sys.modules, "stiction.viewer.browser", stub)
+    monkeypatch.setattr("stiction.viewer.browser", stub, raising=False)
+    assert main(["view", "../given/falling.xml", "--law", "no-slip", "--port", "9000"]) == 0
+    assert (asked["host"], asked["port"], asked["law"]) == ("127.0.0.1", 9000, st.NoSlip())
+    assert main(["view", "../given/falling.xml", "--port", "99999"]) == 2
+    assert "--port must be from 1 to 65535" in capsys.readouterr().err
+
+
+def test_studies(folder, capsys, monkeypatch):
+    from stiction.studies import commands
+
+    asked = []
+    claims = {"one": [Claim("a", True, "1")], "two": [Claim("b", False, "2"), Claim("c", False, "3", documented=False)]}
+    monkeypatch.setattr(commands, "available", lambda: {"one": "The first.", "two": "The second."})
+    monkeypatch.setattr(commands, "run", lambda *a: asked.append(a) or Path("one.npz"))
+    monkeypatch.setattr(commands, "check", lambda name, quick, out: claims[name])
+    monkeypatch.setattr(commands, "plot", lambda *a: [Path("one.svg")])
+    monkeypatch.setattr(commands, "report", lambda *a: Path("report.html"))
+    assert main(["study", "list"]) == 0
+    assert capsys.readouterr().out == "one  The first.\ntwo  The second.\n"
+    assert main(["study", "run", "one", "--quick", "--out", "results"]) == 0
+    assert asked == [("one", True, Path("results"))]
+    assert main(["study", "check", "one"]) == 0
+    capsys.readouterr()
+    assert main(["study", "check"]) == 1, "a claim came out otherwise than documented"
+    told = capsys.readouterr()
+    assert "1 claims came out otherwise than documented" in told.err
+    assert "does not hold  c" in told.out
+    assert main(["study", "plot", "one"]) == 0
+    assert main(["study", "report"]) == 0
+    assert capsys.readouterr().out == "one.svg\nreport.html\n"
+
+
+def test_an_unknown_study_gets_the_nearest(folder, capsys):
+    assert main(["study", "run", "lacoursiere203"]) == 2
+    assert "did you mean 'lacoursiere2003'?" in capsys.readouterr().err
+    assert left(folder) == []
+
+
+def test_bench_runs_in_a_checkout_only(folder, capfd, monkeypatch):
+    monkeypatch.setattr(st, "__file__", str(folder / "a" / "b" / "c" / "__init__.py"))
+    assert main(["bench", "pyramid"]) == 2
+    assert "benchmarks come with the source" in capfd.readouterr().err
+    (folder / "src" / "stiction").mkdir(parents=True)
+    (folder / "benchmarks").mkdir()
+    (folder / "benchmarks" / "run.py").write_text("import sys; print(sys.argv[1:]); sys.exit(3)")
+    assert main(["bench", "pyramid", "--quick"]) == 3
+    assert capfd.readouterr().out == "['pyramid', '--quick']\n"
+
+
+# Bad input: one line, status 2, nothing left behind
+
+BAD = {
+    "no command": (["rum"], "Unknown command"),
+    "no scene": (["run"], "SCENE"),
+    "missing file": (["run", "nowhere.xml"], "nowhere.xml: no such file"),
+    "broken XML": (["run", "../given/broken.xml", "--log", "a.npz"], "broken.xml: "),
+    "misspelt scene": (["run", "block-stak"], "did you mean 'block-stack'?"),
+    "misspelt option": (["run", "block-stack", "--lwa", "box"], "Did you mean --law?"),
+    "misspelt law": (["run", "block-stack", "--law", "colomb"], "did you mean 'coulomb'?"),
+    "misspelt solver": (["run", "block-stack", "--solver", "ConeNewtn"], "did you mean 'cone-newton'?"),
+    "misspelt stepper": (["run", "block-stack", "--stepper", "event"], "did you mean 'event-driven'?"),
+    "option of a solver": (["run", "block-stack", "--solver", "lemke:covr=1"], "did you mean 'cover'?"),
+    "wrong facets": (["run", "block-stack", "--law", "pyramid:2"], "facets must be a whole number of at least 3"),
+    "wrong viscosity": (["run", "block-stack", "--law", "viscous:-1"], "viscosity must be a number of at least 0"),
+    "no viscosity": (["run", "../given/falling.xml", "--law", "viscous"], "needs a viscosity"),
+    "solver without that law": (["run", "../given/falling.xml", "--solver", "cell-lemke"], "CellLemke does not take"),
+    "parameter of a file": (["run", "../given/falling.xml", "--set", "mu=1"], "--set is for named scenes"),
+    "no parameter": (["run", "block-stack", "--set", "blocks"], "write NAME=VALUE"),
+    "parameter out of range": (["run", "block-stack", "--set", "blocks=0"], "blocks must be"),
+    "no time": (["run", "block-stack", "--seconds", "long"], '"long"'),
+    "too long": (["run", "../given/falling.xml", "--seconds", "1e300"], "is too long"),
+    "no number": (["run", "block-stack", "--solver", "cone-newton:tolerance=small"], "tolerance must be a number"),
+    "negative time": (["run", "block-stack", "--seconds", "-1"], "--seconds must be"),
+    "endless time": (["run", "block-stack", "--seconds", "inf"], "--seconds must be"),
+    "no step": (["run", "block-stack", "--dt", "0"], "--dt must be"),
+    "log of no kind": (["run", "block-stack", "--log", "a.csv"], "must end in .npz, .parquet"),
+    "no folder": (["run", "block-stack", "--log", "no/a.npz"], "there is no folder no"),
+    "a folder as file": (["run", "block-stack", "--log", "a.npz", "--plot", "../given/dir.png"], "cannot be written"),
+    "record of no kind": (["run", "block-stack", "--record", "a.avi"], "must end in .mp4, .gif, .html"),
+    "twice the same file": (["run", "block-stack", "--log", "a.npz", "--plot", "a.npz"], "must end in"),
+    "no problem": (["solve", "nowhere.npz"], "there is no file nowhere.npz"),
+    "NaN": (["solve", "../given/nan.npz"], "q[0] = nan"),
+    "cut npz": (["solve", "../given/cut.npz"], "cut.npz is"),
+    "cut hdf5": (["solve", "../given/cut.hdf5"], "cut.hdf5"),
+    "unknown solver": (["solve", "../given/ball.npz", "--solver", "newton"], "there is no solver 'newton'"),
+    "solver of other problems": (["solve", "../given/ball.npz", "--solver", "keller"], "Keller does not take"),
+    "law of an LCP": (["solve", "../given/hopeless.npz", "--law", "box"], "--law is for contact problems"),
+    "viscous without number": (["solve", "../given/ball.npz", "--law", "viscous"], "needs viscosity"),
+    "no such contact": (["solve", "../given/ball.npz", "--contact", "1"], "--contact must be from 0 to 0"),
+    "plot of an LCP": (["solve", "../given/hopeless.npz", "--plot", "a.png"], "--plot is for contact problems"),
+    "doctor of nothing": (["doctor", "nowhere.urdf"], "nowhere.urdf: no such file"),
+    "doctor of no scene": (["doctor", "dominos"], "did you mean 'dominoes'?"),
+    "doctor of broken XML": (["doctor", "../given/broken.xml"], "broken.xml: "),
+    "view of nothing": (["view", "nowhere.xml"], "nowhere.xml: no such file"),
+    "view of no scene": (["view", "dominos"], "did you mean 'dominoes'?"),
+    "list of no scene": (["scenes", "dominos"], "did you mean 'dominoes'?"),
+    "no study": (["study", "check", "nothing"], "there is no study 'nothing'"),
+    "no study command": (["study", "rum"], "Did you mean"),
+    "results nowhere": (["study", "run", "--out", "../given/ball.npz"], "ball.npz"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_told_in_one_line(case, folder, capsys):
+    (folder.parent / "given" / "dir.png").mkdir()
+    arguments, message = BAD[case]
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert message in told.err
+    lines = told.err.strip().splitlines()
+    assert len([line for line in lines if not line.startswith("stiction: running ")]) == 1, told.err
+    assert lines[0].startswith("stiction: ")
+    assert told.out == "" or case == "viscous without number"
+    assert left(folder) == []
+
+
+def test_a_missing_package_names_its_extra(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert main(["run", "block-stack", "--log", "a.parquet"]) == 2
+    assert "pip install 'stiction[parquet]'" in capsys.readouterr().err
+    assert left(folder) == []
+
+
+def test_no_traceback_and_no_colour_in_a_pipe(folder):
+    shown = subprocess.run(
+        [sys.executable, "-m", "stiction.cli", "run", "nowhere.xml"], capture_output=True, text=True, cwd=folder
+    )
+    assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", "stiction: nowhere.xml: no such file\n")
+
+
+def test_a_closed_pipe_is_no_error(folder):
+    command = f"{sys.executable} -m stiction.cli scenes | head -n 1"
+    shown = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=folder)
+    assert (shown.stdout, shown.stderr) == ("peg-in-hole\n", "")
+
+
+def test_progress_is_shown_on_a_terminal_only(folder):
+    terminal, stderr = os.openpty()
+    command = [sys.executable, "-m", "stiction.cli", "run", "sliding-ball", "--seconds", "1"]
+    run = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=folder, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(stderr)
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while part := os.read(terminal, 4096):
+            shown += part
+    os.close(terminal)
+    out, _ = run.communicate()
+    assert run.returncode == 0
+    assert "of 1 s" in shown.decode()
+    assert "\x1b" not in out
+
+
+# Runs that end early
+
+
+def running(folder: Path, log: str) -> subprocess.Popen[str]:
+    """A long run, in its second second."""
+    command = [sys.executable, "-m", "stiction.cli", "run", "sliding-ball", "--seconds", "100000", "--log", log]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+    path, patience = folder / log, time.monotonic() + 120.0
+    while not (path.exists() and Log.load(path).steps > 0):
+        assert run.poll() is None, run.communicate()
+        assert time.monotonic() < patience, "nothing was logged"
+        time.sleep(0.1)
+    return run
+
+
+def test_a_killed_run_leaves_a_readable_log(folder):
+    run = running(folder, "long.npz")
+    begun = Log.load(folder / "long.npz").steps
+    time.sleep(2.5)
+    run.kill()
+    run.communicate()
+    record = Log.load(folder / "long.npz")
+    assert record.steps > begun, "it is renewed every second"
+    assert record.first[-1] == len(record.contact_gap)
+    assert (np.diff(record.time) > 0.0).all()
+    assert [name for name in left(folder) if not name.startswith(".")] == ["long.npz"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_what_was_recorded(folder, number):
+    run = running(folder, "long.npz")
+    run.send_signal(number)
+    out, err = run.communicate()
+    assert run.returncode == 130
+    record = Log.load(folder / "long.npz")
+    assert f"{record.steps} steps of" in out
+    assert re.search(rf"after {record.steps} steps, at .* s: stopped", err)
+    assert "Traceback" not in err
+    assert left(folder) == ["long.npz"]
+
+
+def test_what_records_is_closed_when_a_step_fails(folder, capsys, monkeypatch):
+    calls = []
+    stub = ModuleType("stiction.viewer.record")
+    stub.Recorder = type("Recorder", (), {
+        "__init__": lambda self, simulation, path: calls.append(path.name),
+        "frame": lambda self: calls.append("frame"),
+        "close": lambda self: calls.append("close"),
+    })  # fmt: skip
+    monkeypatch.setitem(sys.modules, "stiction.viewer.record", stub)
+    assert main(["run", "../given/stuck.xml", "--record", "a.mp4", "--quiet"]) == 1
+    assert calls == ["a.mp4", "close"]
+    calls.clear()
+    assert main(["run", "../given/falling.xml", "--record", "a.mp4", "--quiet", "--seconds", "0.03"]) == 0
+    assert calls == ["a.mp4", "frame", "frame", "frame", "close"]
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("text", "law", "viscosity"),
+    [
+        ("coulomb", st.Coulomb(), None),
+        ("Coulomb:facets=6,rotation=0.5", st.Coulomb(facets=6, rotation=0.5), None),
+        ("pyramid", st.Coulomb(facets=8), None),
+        ("pyramid:4", st.Coulomb(facets=4), None),
+        ("box", st.BoxFriction(), None),
+        ("box:scaled=true", st.BoxFriction(scaled=True), None),
+        ("no-slip", st.NoSlip(), None),
+        ("NoSlip", st.NoSlip(), None),
+        ("frictionless", st.Frictionless(), None),
+        ("viscous:10", st.Viscous(), 10.0),
+        ("viscous:2.5,implicit=true", st.Viscous(implicit=True), 2.5),
+    ],
+)
+def test_laws(text, law, viscosity):
+    assert words.law(text) == (law, viscosity)
+
+
+def test_solvers_and_steppers():
+    assert words.solver("cone-newton:tolerance=1e-9") == st.ConeNewton(tolerance=1e-9)
+    assert words.solver("StructuredLemke:reduced=false") == st.StructuredLemke(reduced=False)
+    assert words.solver("splitting:inner=murty") == st.Splitting(inner=st.Murty())
+    assert words.stepper("event-driven:method=rk4,restitution=0.5", None) == st.EventDriven(
+        method="rk4", restitution=0.5
+    )
+    assert words.stepper("time-stepping", 3.0) == st.TimeStepping(viscosity=3.0)
+
+
+def test_what_does_not_fit_an_option_is_refused():
+    for name, kind in words.solvers().items():
+        for field in dataclasses.fields(kind):
+            if field.init and not isinstance(field.default, str) and field.name != "inner":
+                with pytest.raises(st.InvalidProblem, match=field.name):
+                    words.solver(f"{name}:{field.name}=word")
+
+
+def test_every_solver_has_a_word():
+    for name, kind in words.solvers().items():
+        assert words.solver(name) == kind() == words.solver(kind.__name__)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("12", 12), ("1e-3", 1e-3), ("true", True), ("(1, 2)", (1, 2)), ("1,2", (1, 2)), ("boxes", "boxes")],
+)
+def test_values(text, value):
+    assert words.parameters([f"a={text}"]) == {"a": value}
+
+
+def test_table():
+    assert (
+        table(("a", "number"), [["x", "1"], ["long", "20"]], numbers=(1,)) == "a     number\nx          1\nlong      20"
+    )
