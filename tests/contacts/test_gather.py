@@ -411,3 +411,20 @@ def test_nothing_touches_nothing():
     assert gathered.joints.shape == (0, 0)
     assert stepper.data.qvel[2] == pytest.approx(-9.81 * 0.005)
     assert solution.ok
+
+
+def test_contacts_that_joints_keep_from_moving_are_left_out():
+    """A block on slides along a table that it overlaps: nothing can open that contact, and it cannot press."""
+    scene = st.Scene.from_xml("""
+    <mujoco><worldbody><geom type="plane" size="1 1 1"/>
+      <body pos="0 0 0.099"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+        <geom type="box" size=".1 .1 .1"/></body>
+      <body pos="0.21 0 0.1"><freejoint/><geom name="free" type="box" size=".1 .1 .1"/></body>
+    </worldbody></mujoco>""")
+    sim = st.Simulation(scene)
+    sim.data.qvel[0] = 1.0
+    for report in sim.run(0.1):
+        assert report.certificate.residual <= 1e-8
+    assert sim.contacts
+    assert all("free" in touch.geoms for touch in sim.contacts)
+    assert sim.data.qvel[2] > 0.0  # pushed by the other

@@ -26,7 +26,7 @@ from stiction.bodies.dynamics import block_sizes, fill_blocks
 from stiction.bodies.memory import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE
 from stiction.bodies.pointers import floats, ints
 from stiction.compiled import kernel
-from stiction.contacts.rows import TOO_MANY, copy_row, segment_of, trees_of_contact, trees_of_row
+from stiction.contacts.rows import TOO_MANY, copy_row, largest_entry, segment_of, trees_of_contact, trees_of_row
 from stiction.errors import InvalidScene
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CONTACT, LIMIT, DRY = 0, 1, 2  # kinds
 SAME = 1e-7  # of a radius: distance of two contacts that are one
 CORNERS = 4  # contacts that a pair may have before one is looked for that lies between two others
+MOVES, IMMOVABLE = 1e-6, 1e-10  # entries of a normal row: more than rounding; rounding, in units of its tangents
 MIN_MU = 1e-5  # mjMINMU: what MuJoCo makes of friction 0
 PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
 
@@ -229,7 +230,7 @@ def measure(model, data, where, counts, kept):
                 return 4
             if kinds[address] == PYRAMIDAL:
                 return 1
-            if not superfluous(model, data, where, i, first, end):
+            if not (superfluous(model, data, where, i, first, end) or immovable(model, data, address)):
                 kept[touching] = i
                 width = max(width, length)
                 touching += 1
@@ -338,6 +339,21 @@ def fill(model, data, where, counts, kept, numbers, places):
         set_segments(model, first, second, joint_segments[row])
         copy_row(model, data, row, 1.0, joint_segments[row], joints[row])
         joint_gap[row] = position[row]
+
+
+@kernel
+def immovable(model, data, address):
+    """Whether joints let nothing move along the normal: such a contact cannot press, and could not be opened.
+
+    A block on slides along a table, say. What is left of its normal row is rounding, beside its tangents.
+    """
+    normal = largest_entry(model, data, address, MOVES)
+    if normal >= MOVES:
+        return False
+    across = 0.0
+    if address + 2 < data[0].nefc:
+        across = max(largest_entry(model, data, address + 1, 1.0), largest_entry(model, data, address + 2, 1.0))
+    return normal <= IMMOVABLE * across
 
 
 @kernel

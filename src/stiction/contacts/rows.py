@@ -99,3 +99,20 @@ def copy_row(model, data, row, factor, segment, out):
             out[length + e] = factor * J[place + other + e]
     for e in range(length + more, len(out)):
         out[e] = 0.0
+
+
+@kernel
+def largest_entry(model, data, row, enough):
+    """Of a row of MuJoCo, in absolute value; any that is `enough` will do."""
+    m, d = model[0], data[0]
+    J = floats(d.efc_J)
+    if is_sparse(model):
+        place, count = ints(d.efc_J_rowadr)[row], ints(d.efc_J_rownnz)[row]
+    else:
+        place, count = row * m.nv, m.nv
+    largest = 0.0
+    for e in range(place, place + count):
+        largest = max(largest, abs(J[e]))
+        if largest >= enough:
+            break
+    return largest
