@@ -11,15 +11,14 @@ logarithm, hence many small ones, give the same for Lemke, Keller and smoothing 
 pivots and Murty 8.9 n: not "slightly worse". In units of n no distribution becomes broader as n grows. Gauss–Seidel
 suffers from a large condition number only if many eigenvalues are small and many variables free.
 
-`lacoursiere2003_heap`, figures 3 to 6: forty logs that fall. Gauss–Seidel stagnates as printed if the bounds of
-friction follow the load, not if they are small and fixed. Made definite by 1e-3, the problems are solved by Lemke and
-Keller in less than 2 n pivots and by Cottle–Dantzig in up to 7 n, against 1 n, 1.2 n and 4 n in print; as they are,
-singular, pivoting methods take up to 25 n and fail on some. Smoothing Newton solves all of the definite ones in less
-than 40 steps; block pivoting cycles on a quarter of them.
+`lacoursiere2003_heap`, figures 3 to 6: forty logs that fall. Gauss–Seidel stagnates as printed. Made definite by 1e-3,
+the problems are solved by Keller in up to 2.1 n pivots, by Lemke in as many (most of them) and by Cottle–Dantzig in up
+to 14 n, against 1.2 n, 1 n and 4 n in print; as they are, singular, pivoting methods take up to 26 n and fail on some.
+Smoothing Newton solves all of the definite ones in at most 40 steps; block pivoting cycles on some.
 
 `lacoursiere2003_passes`, figures 7 and 8: the splitting. On a slope two passes from no friction are right, and a block
 that would tip takes five from sticking, as printed; a flat one takes two. On the heap passes converge linearly, in less
-than ten at best, and not in all cases. Newton's method after three passes does so faster than linearly, but not on the
+than ten at best, and not in all cases. Newton's method after some passes does so faster than linearly, but not on the
 heap at rest, where neither finds an answer.
 """
 
