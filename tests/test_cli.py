@@ -34,11 +34,11 @@ FALLING = """<mujoco model="falling"><option timestep="0.01"/><worldbody>
   <geom name="floor" type="plane" size="5 5 1"/>
   <body name="ball" pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1" mass="2"/></body>
 </worldbody></mujoco>"""
-# A wheel whose axle holds it in the ground: no velocity takes it out.
+# A wheel that is welded where it is, in the ground: no velocity takes it out.
 STUCK = """<mujoco model="stuck"><worldbody>
   <geom name="floor" type="plane" size="5 5 1"/>
-  <body name="wheel" pos="0 0 0.05"><joint axis="0 0 1"/><geom name="wheel" size="0.1" mass="2"/></body>
-</worldbody></mujoco>"""
+  <body name="wheel" pos="0 0 0.05"><freejoint/><geom name="wheel" size="0.1" mass="2"/></body>
+</worldbody><equality><weld body1="wheel"/></equality></mujoco>"""
 
 
 @pytest.fixture

@@ -110,6 +110,7 @@ def choose(page: Page, label: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shown", [("block-feeder", {})], indirect=True)
 def test_the_feeder_moves_shows_its_forces_and_is_driven_by_hand(shown):
     page, viewer = shown
@@ -120,6 +121,7 @@ def test_the_feeder_moves_shows_its_forces_and_is_driven_by_hand(shown):
     expect(page.locator("#stiction-status [data-state]")).to_have_text("running")
     wait_for(lambda: changed(first, picture(page, "feeder-2-running")) > 200, "nothing moves")
 
+    viewer.session.post(lambda: setattr(viewer.stage.scale, "factor", 4.0))  # most of a small arrow is inside a body
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#stiction-status [data-state]")).to_have_text("paused")
     paused = simulation.time
@@ -161,6 +163,7 @@ def test_the_feeder_moves_shows_its_forces_and_is_driven_by_hand(shown):
 OFFERED = {"ConeNewton": st.ConeNewton(), "PrincipalPivot": st.PrincipalPivot(), "Liar": Liar()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shown",
     [("box-on-plane", {"laws": {"Coulomb": st.Coulomb(), "no slip": st.NoSlip()}, "solvers": OFFERED})],
