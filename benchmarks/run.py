@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,12 +83,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, metavar="DIR", help="write every table as CSV, and the versions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers behind the tables")
     options = parser.parse_args()
-    if options.into:
-        _, mark, tables_before = options.into.read_text(encoding="utf-8").partition(MARK)
-        if not mark:
-            parser.error(f"{options.into} has no line {MARK.strip()}")
-        if options.suite and "<!-- suite " in tables_before and f"{machine()}.\n" not in tables_before:
-            parser.error(f"{options.into} was measured on another machine or with other packages: renew all of it")
+    if options.into and MARK not in options.into.read_text(encoding="utf-8"):
+        parser.error(f"{options.into} has no line {MARK.strip()}")
     unknown = [name for name in options.suite if name not in suites]
     if unknown:
         parser.error(f"no suite {unknown[0]!r}; there are {', '.join(suites)}")
@@ -95,49 +92,47 @@ def main() -> None:
     print(machine(), end="\n\n")
     tables: list[tuple[str, Table]] = []
     for name in options.suite or suites:
-        for table in suites[name](options.quick):
+        made = suites[name](options.quick)
+        for table in made:
             print(table.markdown() if options.markdown else table.text(), flush=True)
-            tables.append((name, table))
-    if options.into:
-        found = {name: [table.markdown() for suite, table in tables if suite == name] for name, _ in tables}
-        for name in found:
-            path = plots.draw(name, [table for suite, table in tables if suite == name], options.into.parent / "images")
-            if path is not None:
-                found[name].insert(0, f"![{plots.PLOTTED[name]}](images/{path.name})\n\n*{plots.PLOTTED[name]}*\n")
-        options.into.write_text(renewed(options.into.read_text(encoding="utf-8"), found), encoding="utf-8")
-    if options.results:
-        keep(options.results, tables)
+        tables += [(name, table) for table in made]
+        if options.into:  # suite by suite, so that a run that is stopped keeps what it has
+            shown = [table.markdown() for table in made]
+            picture = plots.draw(name, made, options.into.parent / "images")
+            if picture is not None:
+                shown.insert(0, f"![{plots.PLOTTED[name]}](images/{picture.name})\n\n*{plots.PLOTTED[name]}*\n")
+            options.into.write_text(renewed(options.into.read_text(encoding="utf-8"), name, shown), encoding="utf-8")
+        if options.results:
+            keep(options.results, name, made)
     if options.json:
         numbers = [{"suite": name, "title": table.title, **table.numbers} for name, table in tables]
         options.json.write_text(json.dumps({"machine": machine(), "tables": numbers}, indent=1))
 
 
-def renewed(page: str, found: dict[str, list[str]]) -> str:
-    """A page with these suites' tables in place of those it has; others stay."""
-    head, _, tables = page.partition(MARK)
-    blocks = dict(re.findall(r"^<!-- suite (\S+) -->\n(.*?)(?=^<!-- suite |\Z)", tables, re.MULTILINE | re.DOTALL))
-    blocks |= {name: "\n" + "\n".join(table.rstrip() + "\n" for table in made) for name, made in found.items()}
+def renewed(page: str, suite: str, tables: Sequence[str]) -> str:
+    """A page with this suite's tables, and where they were measured, in place of those it has; others stay."""
+    head, _, found = page.partition(MARK)
+    blocks = dict(re.findall(r"^<!-- suite (\S+) -->\n(.*?)(?=^<!-- suite |\Z)", found, re.MULTILINE | re.DOTALL))
+    blocks[suite] = f"\n*{machine()}.*\n\n" + "\n".join(table.rstrip() + "\n" for table in tables)
     parts = [f"<!-- suite {name} -->\n{block.rstrip()}\n" for name, block in blocks.items()]
-    return f"{head}{MARK}\n{machine()}.\n\n" + "\n".join(parts)
+    return f"{head}{MARK}\n" + "\n".join(parts)
 
 
-def keep(folder: Path, tables: Sequence[tuple[str, Table]]) -> None:
-    """One file a table, named for its suite and place; `machine.txt` tells versions and machine."""
+def keep(folder: Path, suite: str, tables: Sequence[Table]) -> None:
+    """One file a table, named for its suite and place; `<suite>.txt` tells versions and machine."""
     folder.mkdir(parents=True, exist_ok=True)
-    for suite in {name for name, _ in tables}:
-        for old in folder.glob(f"{suite}-*.csv"):
-            old.unlink()
-    place: dict[str, int] = {}
-    for name, table in tables:
-        place[name] = place.get(name, 0) + 1
-        with (folder / f"{name}-{place[name]}.csv").open("w", newline="", encoding="utf-8") as file:
+    for old in folder.glob(f"{suite}-*.csv"):
+        old.unlink()
+    for place, table in enumerate(tables, 1):
+        with (folder / f"{suite}-{place}.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow([table.title])
             writer.writerows([table.columns, *table.rows])
             writer.writerows([note] for note in table.notes)
-    (folder / "machine.txt").write_text(machine() + "\n", encoding="utf-8")
+    (folder / f"{suite}.txt").write_text(machine() + "\n", encoding="utf-8")
 
 
+@cache
 def machine() -> str:
     """What a reader needs to compare, and nothing that tells whose machine it is."""
     import siconos_peer

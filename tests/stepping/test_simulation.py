@@ -317,3 +317,23 @@ def test_every_law_steps_a_scene(law, stepper):
 def test_mistakes_are_named(text, make):
     with pytest.raises((st.InvalidScene, st.InvalidProblem), match=text):
         make()
+
+
+def test_limits_of_a_robot_in_free_fall_are_judged_by_its_whole_motion():
+    """Its joints sit at their limits and do not move: what rounding leaves of their speeds is no scale."""
+    legs = "".join(
+        f"""<body pos="0 {y} -0.1"><joint axis="0 1 0" range="0 2.5"/><geom type="capsule" fromto="0 0 0 0 0 -0.3"
+        size="0.05" mass="3"/><body pos="0 0 -0.33"><joint axis="0 1 0" range="0 2.5"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.04" mass="2"/></body></body>"""
+        for y in (-0.1, 0.1)
+    )
+    scene = st.Scene.from_xml(
+        f"""<mujoco><compiler angle="radian"/><worldbody><geom type="plane" size="5 5 1"/>
+        <body pos="0 0 3"><freejoint/><geom type="capsule" fromto="0 0 -0.1 0 0 0.2" size="0.1" mass="15"/>
+        {legs}</body></worldbody></mujoco>"""
+    )
+    sim = st.Simulation(scene)
+    for report in sim.run(0.2):
+        assert report.certificate.residual <= 1e-8
+    assert report.solution.mode.size == 4
+    assert sim.data.qvel[2] == pytest.approx(-9.81 * 0.2, rel=1e-9)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DEPENDENT = 1e-9  # part of a bilateral row that others leave of it, below which it is redundant
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
 INDEFINITE = 1e-3  # the size, in the same units, up to which negative ones are the errors of a printed file
-ROUNDED = 1e-6  # part of its terms' size below which a free velocity may be what rounding left of it
+ROUNDED = 1e-6  # part of its bodies' whole motion below which a free velocity may be what rounding left of it
 NO_ROWS, NONE = np.zeros((0, 0)), np.zeros(0, np.int64)
 
 
@@ -390,23 +390,11 @@ def rows_dot(rows, segment, x):
 
 
 @sums
-def row_sizes(rows, segment, x):
-    """The sums of the sizes of the terms of `rows_dot`."""
-    r0, r1, r2 = rows[0], rows[1], rows[2]
-    u0, u1, u2 = 0.0, 0.0, 0.0
-    start, length = segment[0], segment[1]
-    for j in range(length):
-        xj = x[start + j]
-        u0 += abs(r0[j] * xj)
-        u1 += abs(r1[j] * xj)
-        u2 += abs(r2[j] * xj)
-    other = segment[2] - length
-    for j in range(length, length + segment[3]):
-        xj = x[other + j]
-        u0 += abs(r0[j] * xj)
-        u1 += abs(r1[j] * xj)
-        u2 += abs(r2[j] * xj)
-    return u0, u1, u2
+def run_size(first, length, x):
+    total = 0.0
+    for j in range(first, first + length):
+        total += x[j] * x[j]
+    return total**0.5
 
 
 @kernel
@@ -447,11 +435,10 @@ def unit_contacts(rows, segments, free, bias, scale):
             r1[j] *= s
             r2[j] *= s
         u0, u1, u2 = rows_dot(rows[i], segments[i], free)
-        w0, w1, w2 = row_sizes(rows[i], segments[i], free)
         b0, b1, b2 = bias[i, 0] * s, bias[i, 1] * s, bias[i, 2] * s
         bias[i, 0], bias[i, 1], bias[i, 2] = b0, b1, b2
-        whole = max(w0 + abs(b0), w1 + abs(b1), w2 + abs(b2))
-        tau = max(tau, abs(u0 + b0), abs(u1 + b1), abs(u2 + b2), ROUNDED * whole)
+        whole = run_size(segments[i, 0], segments[i, 1], free) + run_size(segments[i, 2], segments[i, 3], free)
+        tau = max(tau, abs(u0 + b0), abs(u1 + b1), abs(u2 + b2), ROUNDED * (whole + abs(b0)))
     if not tau > 0.0:
         tau = 1.0
     inverse = 1.0 / tau

@@ -11,7 +11,8 @@ Contact i has a local scale W_i, the mean diagonal of its Delassus block, which 
     joint             |J v + joint_rate|
 
 `residual` is the largest of them over the velocity scale of the problem, the largest free velocity of a contact or
-bilateral row; where these cancel, as between bodies that fall together, a millionth of the terms they are made of.
+bilateral row; where these cancel, as between bodies that fall together, a millionth of what the whole motion of its
+bodies, (v · M v)^½, would be along the contact.
 """
 
 from __future__ import annotations

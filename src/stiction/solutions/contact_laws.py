@@ -8,7 +8,7 @@ import numpy as np
 
 from stiction.compiled import kernel, sums
 from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple
-from stiction.problems.normal_form import ROUNDED, add_rows, row_sizes, rows_dot
+from stiction.problems.normal_form import ROUNDED, add_rows, rows_dot
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE = range(3)
@@ -23,8 +23,8 @@ def judge_problem(
     unbalanced, u, mode,
 ):  # fmt: skip
     """The numbers of a ContactCertificate, in its order; u and mode are filled."""
-    imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_impulse, unbalanced)
-    felt_velocity(factor, trees, unbalanced)
+    momenta = unbalanced  # until it is needed
+    whole_motions(mass, trees, v_free, momenta)
     joint, size = 0.0, 0.0
     for k in range(len(joints)):
         off = abs(dot(joints[k], v, len(v)) + joint_rate[k])
@@ -33,11 +33,13 @@ def judge_problem(
     for i in range(len(rows)):
         offset = gap_rate[i]
         free0, free1, free2 = rows_dot(rows[i], segments[i], v_free)
-        whole0, whole1, whole2 = row_sizes(rows[i], segments[i], v_free)
-        whole = max(whole0 + abs(offset), whole1, whole2)
+        whole = run_start(segments[i, 0], segments[i, 1], momenta) + run_start(segments[i, 2], segments[i, 3], momenta)
+        whole = whole / scale[i] + abs(offset)
         size = max(size, abs(free0 + offset), abs(free1), abs(free2), ROUNDED * whole)
         u0, u1, u2 = rows_dot(rows[i], segments[i], v)
         u[i, 0], u[i, 1], u[i, 2] = u0 + offset, u1, u2
+    imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_impulse, unbalanced)
+    felt_velocity(factor, trees, unbalanced)
     found = start(joint, size)
     for i in range(len(rows)):
         lost = 0.0
@@ -69,6 +71,30 @@ def judge_delassus(law, facets, rotation, implicit, side, friction, viscosity, s
         )  # fmt: skip
         mode[i] = mode_of(scale[i], impulse[i], u[i], found[8])
     return over_size(found)
+
+
+@kernel
+def whole_motions(mass, trees, v, out):
+    """At every velocity the size of its whole tree's motion, (v · M v)^½.
+
+    Over a contact's size it is the velocity that the contact would have if all of that motion were along it: what
+    bounds the velocities from which its own is left, where bodies move together.
+    """
+    at = 0
+    for b in range(len(trees) - 1):
+        first, size = trees[b], trees[b + 1] - trees[b]
+        energy = 0.0
+        for i in range(size):
+            for j in range(size):
+                energy += v[first + i] * mass[at + i * size + j] * v[first + j]
+        for i in range(size):
+            out[first + i] = max(energy, 0.0) ** 0.5
+        at += size * size
+
+
+@kernel
+def run_start(first, length, values):
+    return values[first] if length > 0 else 0.0
 
 
 @sums
