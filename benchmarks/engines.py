@@ -8,6 +8,7 @@ MuJoCo multiplies no friction coefficients and takes the larger; Bullet multipli
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -256,13 +257,13 @@ def as_box(geom: Geom) -> Geom:
     return geom._replace(kind=BOX, size=np.array([5.0, 5.0, THICK]), position=below)
 
 
-class Poses:
+class Poses(ABC):
     """Positions and MuJoCo's qpos of bodies kept elsewhere: `pose(b)` is position and w, x, y, z."""
 
     parts: list[Body]
 
-    def pose(self, b: int) -> tuple[Any, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def pose(self, b: int) -> tuple[Any, Any]: ...
 
     def positions(self) -> Any:
         return np.array([np.zeros(3), *(self.pose(b)[0] for b in range(1, len(self.parts)))])

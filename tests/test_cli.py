@@ -122,7 +122,9 @@ def documented() -> list[str]:
 
 @pytest.mark.parametrize("line", documented())
 def test_what_is_documented_is_accepted(line):
-    app.parse_args(line.split()[1:], exit_on_error=False, print_error=False)
+    command, bound, *_ = app.parse_args(line.split()[1:], exit_on_error=False, print_error=False)
+    assert callable(command)
+    assert bound is not None
 
 
 # Good input

@@ -9,8 +9,6 @@ import stiction as st
 from stiction.stepping.log_files import Record
 from stiction.viewer import plots
 
-pytest.importorskip("matplotlib")
-
 
 def record(steps=40, pairs=((0, 1), (2, 0)), mode=1) -> Record:
     """Pairs of two contacts each: the first carries 1 N more in every step, the second 5 N; friction is 3-4-5."""

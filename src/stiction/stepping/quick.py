@@ -33,12 +33,12 @@ from stiction.contacts.identity import match_contacts
 from stiction.contacts.write_back import write
 from stiction.linear import dot
 from stiction.problems.laws import Coulomb
-from stiction.problems.normal_form import move, move_unheld, whiten_free, whiten_jointed
+from stiction.problems.normal_form import add_rows, move, move_unheld, rows_dot, whiten_free, whiten_jointed
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, judge_problem
 from stiction.solutions.status import Status
 from stiction.solvers.cone_newton.cone_newton import ConeNewton, cone_newton, sizes
-from stiction.solvers.cone_newton.one_contact import add_impulse, alart_curnier, contact_velocity
+from stiction.solvers.cone_newton.one_contact import alart_curnier
 from stiction.stepping.engine import carry, direct, pose, set_joints, set_rates
 from stiction.stepping.report import Report
 from stiction.stepping.sheet import COUNTS, EMPTY, Sheet, ends
@@ -290,11 +290,11 @@ def settled(rows, runs, free, bias, friction, scale, tau, start, aim, x, impulse
         x[k] = free[k]
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
-        add_impulse(rows[i], runs[i], unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], x)
+        add_rows(rows[i], runs[i], unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], x)
     worst, fastest = 0.0, 0.0
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
-        u0, u1, u2 = contact_velocity(rows[i], runs[i], x)
+        u0, u1, u2 = rows_dot(rows[i], runs[i], x)
         off, _ = alart_curnier(
             unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], u0 + bias[i, 0], u1 + bias[i, 1],
             u2 + bias[i, 2], friction[i],
@@ -303,7 +303,7 @@ def settled(rows, runs, free, bias, friction, scale, tau, start, aim, x, impulse
             return False
         worst = max(worst, off / scale[i])
     for i in range(len(start)):
-        u0, u1, u2 = contact_velocity(rows[i], runs[i], free)
+        u0, u1, u2 = rows_dot(rows[i], runs[i], free)
         fastest = max(fastest, max(abs(u0 + bias[i, 0]), abs(u1 + bias[i, 1]), abs(u2 + bias[i, 2])) / scale[i])
     if not worst <= aim * fastest:
         return False

@@ -23,6 +23,7 @@ import numpy as np
 
 from stiction.compiled import kernel, workspace
 from stiction.linear import cholesky, cholesky_solve, dot
+from stiction.problems.normal_form import add_rows, rows_dot
 from stiction.solutions.status import Status
 from stiction.solvers.contract import ContactProposal, Contract
 
@@ -159,7 +160,7 @@ def respond(
         gradient[j] = x[j] - free[j]
         value += 0.5 * gradient[j] * gradient[j]
     for i in range(len(rows)):
-        y0, y1, y2 = contact_velocity(rows[i], segments[i], x)
+        y0, y1, y2 = rows_dot(rows[i], segments[i], x)
         y0 = centre[i, 0] - (y0 + bias[i, 0]) / epsilon
         y1 = centre[i, 1] - (y1 + bias[i, 1]) / epsilon
         y2 = centre[i, 2] - (y2 + bias[i, 2]) / epsilon
@@ -176,7 +177,7 @@ def respond(
             y1, y2 = mu[i] * y0 * slope[i, 2], mu[i] * y0 * slope[i, 3]
         impulse[i, 0], impulse[i, 1], impulse[i, 2] = y0, y1, y2
         value += 0.5 * epsilon * (y0 * y0 + y1 * y1 + y2 * y2)
-        add_impulse(rows[i], segments[i], -y0, -y1, -y2, gradient)
+        add_rows(rows[i], segments[i], -y0, -y1, -y2, gradient)
     return value
 
 
@@ -214,26 +215,9 @@ def place(segment, l):
 
 
 @kernel
-def contact_velocity(row, segment, x):
-    u0 = u1 = u2 = 0.0
-    for l in range(segment[1] + segment[3]):
-        value = x[place(segment, l)]
-        u0 += row[0, l] * value
-        u1 += row[1, l] * value
-        u2 += row[2, l] * value
-    return u0, u1, u2
-
-
-@kernel
-def add_impulse(row, segment, p0, p1, p2, x):
-    for l in range(segment[1] + segment[3]):
-        x[place(segment, l)] += row[0, l] * p0 + row[1, l] * p1 + row[2, l] * p2
-
-
-@kernel
 def move(rows, segments, free, impulse, x):
     """x = x_free + sum of L_iᵀ p_i."""
     for j in range(len(x)):
         x[j] = free[j]
     for i in range(len(rows)):
-        add_impulse(rows[i], segments[i], impulse[i, 0], impulse[i, 1], impulse[i, 2], x)
+        add_rows(rows[i], segments[i], impulse[i, 0], impulse[i, 1], impulse[i, 2], x)

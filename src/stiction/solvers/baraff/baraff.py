@@ -14,7 +14,7 @@ forces make velocities) velocity and force: the same problem each time.
 
 In space the conditions above do not fix the direction of friction at contacts that slide: the paper keeps the one in
 which the cone was reached. Coulomb's law asks that it opposes u_t; `realign` turns the recorded directions until it
-does (see `baraff_turn`), in the plane there is nothing to turn. Bilateral rows, which the paper keeps clamped, are
+does (see `turn`), in the plane there is nothing to turn. Bilateral rows, which the paper keeps clamped, are
 projected out in the normal form, and that is the same: eliminating always-clamped rows from A leaves the Schur
 complement, which is the Delassus matrix of the projected rows.
 

@@ -7,7 +7,7 @@ give up their impulse, sticking and sliding ones stop their velocity, softened b
 turns with its velocity. With dx = Lᵀ dp this is a system in velocity space, (I + sum of L_iᵀ G_i L_i) dx = Lᵀ a, of
 size m however many contacts there are; the 3n × 3n Delassus matrix may be singular. ε follows the residual to zero.
 
-Where many contacts join the same bodies, Newton's method is tried on few of them first (`cone_few`). On all, sweeps of
+Where many contacts join the same bodies, Newton's method is tried on few of them first (`few`). On all, sweeps of
 exact one-contact solves come first. What then stalls goes into cycles from the best point: more sweeps, Anderson-
 accelerated sweeps, proximal steps, a perturbation, each followed by Newton's method again. After a round of these,
 contacts are scaled by what they bear, the best point is forgotten, and the next round begins afresh. If all cycles
@@ -28,6 +28,7 @@ from numba.extending import register_jitable
 
 from stiction.compiled import kernel, workspace
 from stiction.problems.laws import Coulomb
+from stiction.problems.normal_form import rows_dot
 from stiction.solvers.cone_newton.anderson import accelerated_sweeps, carve_memory, memory_size
 from stiction.solvers.cone_newton.blocks import SIZE, Blocks, of_free_bodies, order_bodies
 from stiction.solvers.cone_newton.few import few, group
@@ -36,7 +37,6 @@ from stiction.solvers.cone_newton.one_contact import (
     Contacts,
     Point,
     alart_curnier,
-    contact_velocity,
     evaluate,
     into_cone,
     set_delassus,
@@ -276,7 +276,7 @@ def survey(whole, free, bias, scale, tolerance, weight):
     """
     slowest, fastest = 0.0, 0.0
     for i in range(len(bias)):
-        u0, u1, u2 = contact_velocity(whole.rows[i], whole.segments[i], free)
+        u0, u1, u2 = rows_dot(whole.rows[i], whole.segments[i], free)
         u0, u1, u2 = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2]
         whole.offset[i, 0], whole.offset[i, 1], whole.offset[i, 2] = u0, u1, u2
         unit = 1.0 / scale[i]

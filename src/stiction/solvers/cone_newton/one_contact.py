@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from stiction.compiled import kernel, sums
+from stiction.problems.normal_form import add_rows, rows_dot
 
 DEAF = 1e-14  # normal response of a contact to its own impulse, in units of its size, that counts as none
 BLUNT = 1e-14  # added to the tangential responses, in units of their sum: one of them is zero in the plane
@@ -43,38 +44,6 @@ class Point(NamedTuple):
     p: Any  # (n, 3) impulses n, t1, t2
     x: Any  # (m,) sum of L_iᵀ p_i
     u: Any  # (n, 3) L_i x + offset_i
-
-
-@sums
-def add_impulse(rows, segment, p0, p1, p2, x):
-    """x += L_iᵀ p."""
-    r0, r1, r2 = rows[0], rows[1], rows[2]
-    start, length = segment[0], segment[1]
-    for j in range(length):
-        x[start + j] += p0 * r0[j] + p1 * r1[j] + p2 * r2[j]
-    other = segment[2] - length
-    for j in range(length, length + segment[3]):
-        x[other + j] += p0 * r0[j] + p1 * r1[j] + p2 * r2[j]
-
-
-@sums
-def contact_velocity(rows, segment, x):
-    """L_i x."""
-    r0, r1, r2 = rows[0], rows[1], rows[2]
-    u0, u1, u2 = 0.0, 0.0, 0.0
-    start, length = segment[0], segment[1]
-    for j in range(length):
-        xj = x[start + j]
-        u0 += r0[j] * xj
-        u1 += r1[j] * xj
-        u2 += r2[j] * xj
-    other = segment[2] - length
-    for j in range(length, length + segment[3]):
-        xj = x[other + j]
-        u0 += r0[j] * xj
-        u1 += r1[j] * xj
-        u2 += r2[j] * xj
-    return u0, u1, u2
 
 
 @kernel
@@ -117,7 +86,7 @@ def set_velocity(contacts, point):
         x[j] = 0.0
     for i in range(len(p)):
         if p[i, 0] != 0.0 or p[i, 1] != 0.0 or p[i, 2] != 0.0:
-            add_impulse(contacts.rows[i], contacts.segments[i], p[i, 0], p[i, 1], p[i, 2], x)
+            add_rows(contacts.rows[i], contacts.segments[i], p[i, 0], p[i, 1], p[i, 2], x)
 
 
 @kernel
@@ -126,7 +95,7 @@ def residual(contacts, point):
     p, x, u, offset = point.p, point.x, point.u, contacts.offset
     largest, square = 0.0, 0.0
     for i in range(len(p)):
-        u0, u1, u2 = contact_velocity(contacts.rows[i], contacts.segments[i], x)
+        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
         u0, u1, u2 = u0 + offset[i, 0], u1 + offset[i, 1], u2 + offset[i, 2]
         u[i, 0], u[i, 1], u[i, 2] = u0, u1, u2
         worst, squared = alart_curnier(p[i, 0], p[i, 1], p[i, 2], u0, u1, u2, contacts.friction[i])
@@ -168,7 +137,7 @@ def sweep(contacts, point, accuracy):
     p, x, offset = point.p, point.x, contacts.offset
     for i in range(len(p)):
         p0, p1, p2 = p[i, 0], p[i, 1], p[i, 2]
-        u0, u1, u2 = contact_velocity(contacts.rows[i], contacts.segments[i], x)
+        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
         u0, u1, u2 = u0 + offset[i, 0], u1 + offset[i, 1], u2 + offset[i, 2]
         if p0 == 0.0 and u0 >= 0.0 and p1 == 0.0 and p2 == 0.0:
             continue
@@ -177,7 +146,7 @@ def sweep(contacts, point, accuracy):
         b1 = u1 - (D[1, 0] * p0 + D[1, 1] * p1 + D[1, 2] * p2)
         b2 = u2 - (D[2, 0] * p0 + D[2, 1] * p1 + D[2, 2] * p2)
         p[i, 0], p[i, 1], p[i, 2] = solve_contact(D, b0, b1, b2, contacts.friction[i], accuracy)
-        add_impulse(contacts.rows[i], contacts.segments[i], p[i, 0] - p0, p[i, 1] - p1, p[i, 2] - p2, x)
+        add_rows(contacts.rows[i], contacts.segments[i], p[i, 0] - p0, p[i, 1] - p1, p[i, 2] - p2, x)
 
 
 @kernel

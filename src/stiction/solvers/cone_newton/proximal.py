@@ -18,7 +18,8 @@ no answer near by, ε grows until it has, since for large ε there always is one
 from __future__ import annotations
 
 from stiction.compiled import kernel
-from stiction.solvers.cone_newton.one_contact import add_impulse, contact_velocity, evaluate, into_cone
+from stiction.problems.normal_form import add_rows, rows_dot
+from stiction.solvers.cone_newton.one_contact import evaluate, into_cone
 from stiction.solvers.cone_newton.system import OPEN, SLIP, STICK, solve_system
 
 LARGEST_EPSILON, SMALLEST_EPSILON = 1.0, 1e-9
@@ -112,7 +113,7 @@ def respond(contacts, u, point, centre, epsilon, system):
     for j in range(len(x)):
         right[j] = -x[j]
     for i in range(len(p)):
-        du0, du1, du2 = contact_velocity(contacts.rows[i], contacts.segments[i], x)
+        du0, du1, du2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
         c0, c1, c2 = centre[i, 0], centre[i, 1], centre[i, 2]
         y0 = c0 - stiffness * (u[i, 0] + du0)
         y1 = c1 - stiffness * (u[i, 1] + du1)
@@ -121,7 +122,7 @@ def respond(contacts, u, point, centre, epsilon, system):
             system.mode[i] = OPEN
             p[i, 0], p[i, 1], p[i, 2] = 0.0, 0.0, 0.0
             if c0 != 0.0:
-                add_impulse(contacts.rows[i], contacts.segments[i], -c0, -c1, -c2, right)
+                add_rows(contacts.rows[i], contacts.segments[i], -c0, -c1, -c2, right)
             continue
         radius, length = contacts.friction[i] * y0, (y1 * y1 + y2 * y2) ** 0.5
         slope[i, 0] = stiffness
@@ -136,7 +137,7 @@ def respond(contacts, u, point, centre, epsilon, system):
             p[i, 0], p[i, 1], p[i, 2] = y0, radius * t1, radius * t2
             slope[i, 1], slope[i, 2] = contacts.friction[i] * t1 * stiffness, contacts.friction[i] * t2 * stiffness
             slope[i, 3], slope[i, 4], slope[i, 5] = turning * t2 * t2, -turning * t1 * t2, turning * t1 * t1
-        add_impulse(contacts.rows[i], contacts.segments[i], p[i, 0] - c0, p[i, 1] - c1, p[i, 2] - c2, right)
+        add_rows(contacts.rows[i], contacts.segments[i], p[i, 0] - c0, p[i, 1] - c1, p[i, 2] - c2, right)
     square = 0.0
     for j in range(len(x)):
         square += right[j] * right[j]

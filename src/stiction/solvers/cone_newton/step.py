@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from stiction.compiled import kernel
-from stiction.solvers.cone_newton.one_contact import Point, add_impulse, contact_velocity, evaluate
+from stiction.problems.normal_form import add_rows, rows_dot
+from stiction.solvers.cone_newton.one_contact import Point, evaluate
 from stiction.solvers.cone_newton.proximal import copy_rows
 from stiction.solvers.cone_newton.system import OPEN, SLIP, STICK, solve_again, solve_system
 
@@ -132,7 +133,7 @@ def newton_direction(contacts, system, direction):
         right[j] = 0.0
     for i in range(len(constant)):
         if constant[i, 0] != 0.0 or constant[i, 1] != 0.0 or constant[i, 2] != 0.0:
-            add_impulse(contacts.rows[i], contacts.segments[i], constant[i, 0], constant[i, 1], constant[i, 2], right)
+            add_rows(contacts.rows[i], contacts.segments[i], constant[i, 0], constant[i, 1], constant[i, 2], right)
     if not solve_system(contacts, system):
         return False
     set_direction(contacts, system, direction)
@@ -147,7 +148,7 @@ def set_direction(contacts, system, direction):
         if system.mode[i] == OPEN:
             direction[i, 0], direction[i, 1], direction[i, 2] = constant[i, 0], constant[i, 1], constant[i, 2]
             continue
-        u0, u1, u2 = contact_velocity(contacts.rows[i], contacts.segments[i], right)
+        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], right)
         direction[i, 0] = constant[i, 0] - slope[i, 0] * u0
         direction[i, 1] = constant[i, 1] - slope[i, 1] * u0 - slope[i, 3] * u1 - slope[i, 4] * u2
         direction[i, 2] = constant[i, 2] - slope[i, 2] * u0 - slope[i, 4] * u1 - slope[i, 5] * u2

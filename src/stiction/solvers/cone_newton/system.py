@@ -1,7 +1,7 @@
 """The linear system of a Newton step in velocity space: (I + sum of L_iᵀ slope_i L_i) dx = right.
 
 It has as many unknowns as there are velocities, however many contacts. For free bodies it is stored by blocks (see
-`cone_blocks`), else as a whole, with partial pivoting within the reach of each row.
+`blocks`), else as a whole, with partial pivoting within the reach of each row.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ passes is an answer. So is one of `Coulomb(facets=4)`, which is box friction in 
 
 Nothing guarantees that passes converge. They do so linearly where they do; with much friction they swing; and with
 redundant contacts, whose normal impulses are not unique, they wander, unless a proximal term draws each pass to the
-last (see `splitting_passes`). So passes are only the beginning, and Newton's method goes on from there (see
-`splitting_newton`). What stalls is taken up again by more passes, by Anderson-accelerated ones, or from a perturbed
+last (see `passes`). So passes are only the beginning, and Newton's method goes on from there (see
+`newton`). What stalls is taken up again by more passes, by Anderson-accelerated ones, or from a perturbed
 point; and after a round of these with another proximal term, and with contacts scaled by what they bear.
 
 [Lacoursiere2003, sec. 4 and 7]; acceleration [Anderson1965, WalkerNi2011].

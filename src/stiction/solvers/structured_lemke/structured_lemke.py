@@ -1,7 +1,7 @@
 """Lemke's method on the contact LCP without its matrix [Lloyd2004]: the structural and the reduced variant.
 
 The LCP of a friction pyramid (`problems.pyramid`) has n (d + 2) pairs, but its matrix is a product of thin factors.
-`structured_basis` keeps the almost complementary basis with all that can be eliminated by hand eliminated, so that
+`basis` keeps the almost complementary basis with all that can be eliminated by hand eliminated, so that
 what remains is no larger than the number of velocities plus two. A pivot computes the velocities x and their rates
 from the few unknowns, and from those every basic variable in one scan over the contacts [eq. 36].
 
