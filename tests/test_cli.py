@@ -261,7 +261,10 @@ def test_studies(folder, capsys, monkeypatch):
     from stiction.studies import commands
 
     asked = []
-    claims = {"one": [Claim("a", True, "1")], "two": [Claim("b", False, "2"), Claim("c", False, "3", documented=False)]}
+    claims = {
+        "one": [Claim("a", True, "1")],
+        "two": [Claim("b", False, "2"), Claim("c", False, "3", documented=False), Claim("d", False, "4", timed=True)],
+    }
     monkeypatch.setattr(commands, "available", lambda: {"one": "The first.", "two": "The second."})
     monkeypatch.setattr(commands, "run", lambda *a: asked.append(a) or Path("one.npz"))
     monkeypatch.setattr(commands, "check", lambda name, quick, out: claims[name])
@@ -277,6 +280,7 @@ def test_studies(folder, capsys, monkeypatch):
     told = capsys.readouterr()
     assert "1 claims came out otherwise than documented" in told.err
     assert "does not hold  c" in told.out
+    assert "does not hold  d: 4  (by these times; not as documented)" in told.out
     assert main(["study", "plot", "one"]) == 0
     assert main(["study", "report"]) == 0
     assert capsys.readouterr().out == "one.svg\nreport.html\n"

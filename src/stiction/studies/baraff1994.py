@@ -391,6 +391,7 @@ def _speed(results: Results) -> list[Claim]:
                 documented,
                 printed="two to three times, to n = 150",
                 why="" if documented else WHY_BODIES,
+                timed=True,
             )
         )
     return claims
@@ -419,6 +420,7 @@ def _programs(results: Results) -> list[Claim]:
             why="Active-set methods of today are pivoting methods themselves, with updated factors: daqp takes two to "
             "four times as long. And where nearly every contact carries force, as in stacks, quadprog on A itself "
             "begins at the unconstrained optimum and is nearly there; in heaps it takes tens of times as long.",
+            timed=True,
         )
     ]
 
@@ -487,6 +489,7 @@ def _machines(results: Results) -> list[Claim]:
                 documented=ride != "events",
                 printed="consistently 20 to 30 Hz",
                 why=WHY_EVENTS if ride == "events" else "",
+                timed=True,
             )
         )
     return claims

@@ -14,6 +14,7 @@ class Claim(NamedTuple):
     documented: what the study says of it; False marks a departure from the paper that the study explains
     printed: the paper's own number or words
     why: the explanation, where it does not hold
+    timed: whether it rests on times, which another machine may decide otherwise
     """
 
     name: str
@@ -22,9 +23,19 @@ class Claim(NamedTuple):
     documented: bool = True
     printed: str = ""
     why: str = ""
+    timed: bool = False
+
+    @property
+    def surprising(self) -> bool:
+        """Whether it came out otherwise than documented, and no clock is to blame."""
+        return self.holds != self.documented and not self.timed
 
     def __str__(self) -> str:
         verdict = "holds" if self.holds else "does not hold"
         printed = f" (printed: {self.printed})" if self.printed else ""
-        surprise = "" if self.holds == self.documented else "  (not as documented)"
-        return f"{verdict:13}  {self.name}: {self.found}{printed}{surprise}"
+        return f"{verdict:13}  {self.name}: {self.found}{printed}{self.remark()}"
+
+    def remark(self) -> str:
+        if self.holds == self.documented:
+            return ""
+        return "  (by these times; not as documented)" if self.timed else "  (not as documented)"

@@ -37,7 +37,7 @@ def run(name: str, quick: bool = False, out: Path = FOLDER) -> Path:
 
 
 def check(name: str, quick: bool = False, out: Path = FOLDER) -> list[Claim]:
-    """The claims of a study and what was found; all is as documented where `holds == documented` throughout."""
+    """The claims of a study and what was found; all is as documented where none is `surprising`."""
     claims: list[Claim] = module(name).check(results(name, quick, out))
     return claims
 

@@ -427,18 +427,21 @@ def _table_1(results: Results) -> list[Claim]:
             quick >= 6.6 / 2.0,
             f"{quick:.1f} times",
             printed="10.97 s against 1.67 s: 6.6 (whole simulation)",
+            timed=True,
         ),
         Claim(
             "grasp, methods alone: no slip by an active-set method is several times as fast as that, too",
             slow >= 5.5 / 2.0,
             f"{slow:.1f} times, by {named}",
             printed="10.97 s against 1.99 s: 5.5 (whole simulation)",
+            timed=True,
         ),
         Claim(
             "grasp, whole steps: principal pivoting is several times as fast",
             whole[PIVOTING] >= 6.6 / 2.0,
             f"{whole[PIVOTING]:.1f} times",
             printed="6.6",
+            timed=True,
         ),
         Claim(
             "grasp, whole steps: an active-set method is several times as fast",
@@ -447,12 +450,14 @@ def _table_1(results: Results) -> list[Claim]:
             documented=False,
             printed="5.5",
             why="Posing the quadratic program, which NumPy does here, takes ten times as long as solving it.",
+            timed=True,
         ),
         Claim(
             "grasp: principal pivoting is no slower than the active-set method on the same 36 variables",
             ahead >= 1.0,
             f"{ahead:.2f} times as fast as {named}, the best of {len(active)}",
             printed="1.99 s against 1.67 s: 1.19 times as fast",
+            timed=True,
         ),
         Claim(
             "grasp: 5.5 pivots in the mean, 7 at most",
@@ -505,6 +510,7 @@ def _table_2(results: Results) -> list[Claim]:
             whole and ratio >= 1.38,
             f"{ratio:.2f} times; methods alone {alone:.2f}; {mean:.1f} contacts, {most:.0f} at most",
             printed="416 s against 302 s: 1.38; 6 contacts, 30 at most",
+            timed=True,
         ),
         Claim(
             "walk: no slip is 1.38 times as fast as Coulomb's friction with mu = 100 (circular cone, Newton)",
@@ -514,6 +520,7 @@ def _table_2(results: Results) -> list[Claim]:
             printed="416 s against 302 s: 1.38",
             why="On three feet Newton's method needs two or three steps of a few microseconds. A walk that fast is all "
             "kinematics and collision; what a law costs shows where contacts are many, as in the grasp.",
+            timed=True,
         ),
     ]
 
@@ -532,6 +539,7 @@ def _table_3(results: Results) -> Claim:
         printed="2936 s against 2140 s: 1.37",
         why="Four spheres touch the ground: an LCP of four variables, on which Lemke's method alone is the faster one. "
         "Nearly all of a step is kinematics, collision and the search for events; the rest is posing the LCP.",
+        timed=True,
     )
 
 
@@ -552,6 +560,7 @@ def _growth(results: Results) -> list[Claim]:
                 f"n^{power_n:.2f} from {results.contacts[large][0]} to {results.contacts[-1]} contacts, "
                 f"m = {6 * FIXED_BLOCKS}; {middle.min():.0f} to {middle.max():.0f} pivots",
                 printed="O(m³ + m² n)",
+                timed=True,
             ),
             Claim(
                 f"{model}: at fixed n, time grows no faster than m³",
@@ -559,6 +568,7 @@ def _growth(results: Results) -> list[Claim]:
                 f"m^{power_m:.2f} from {results.freedoms[-3]} to {results.freedoms[-1]} velocities, "
                 f"n = {FIXED_CONTACTS}",
                 printed="O(m³ + m² n)",
+                timed=True,
             ),
         ]
     power = exponent(results.standard_contacts[-3:], results.standard_seconds[-3:])
@@ -569,6 +579,7 @@ def _growth(results: Results) -> list[Claim]:
             f"n^{power:.2f} from {results.standard_contacts[-3]} to {results.standard_contacts[-1]} contacts, "
             f"m = {6 * FIXED_BLOCKS}",
             printed="O(n³) expected",
+            timed=True,
         )
     )
     return claims

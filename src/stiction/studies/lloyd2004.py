@@ -257,12 +257,13 @@ def _growth(results: Results) -> list[Claim]:
                 abs(grows - power) < CLOSE,
                 f"exponent {grows:.2f}; {exponent(few, at_first):.2f} from 8 to 32 contacts",
                 printed=f"{np.log(last / first) / np.log(4.0):.2f} from 8 to 32 contacts",
+                timed=True,
             )
         )
         if method == "reduced":
             few_grows = exponent(few, at_first)
             name = "peg: reduced grows no faster than n for 8 to 32 contacts"
-            claims.append(Claim(name, few_grows < 1.0 + 0.25, f"exponent {few_grows:.2f}", printed="1.04"))
+            claims.append(Claim(name, few_grows < 1.0 + 0.25, f"exponent {few_grows:.2f}", printed="1.04", timed=True))
     return claims
 
 
@@ -276,10 +277,12 @@ def _ratios(results: Results) -> list[Claim]:
         ratio, plain = results.ratio(case, "standard"), results.ratio(case, "tableau")
         name = f"{where}: reduced is faster than standard as many times as printed"
         found, printed = f"{ratio:.1f} times ({plain:.1f} against the tableau)", f"{wanted:.1f} times"
-        claims.append(Claim(name, ratio >= wanted, found, documented=False, printed=printed, why=WHY_RATIO[case]))
+        claims.append(
+            Claim(name, ratio >= wanted, found, documented=False, printed=printed, why=WHY_RATIO[case], timed=True)
+        )
         if case == "peg 32":
             name = f"{where}: reduced is faster than a dense tableau about as many times as printed"
-            claims.append(Claim(name, plain >= 0.5 * wanted, f"{plain:.1f} times", printed=printed))
+            claims.append(Claim(name, plain >= 0.5 * wanted, f"{plain:.1f} times", printed=printed, timed=True))
     return claims
 
 
@@ -329,6 +332,7 @@ def _singles(results: Results) -> list[Claim]:
                 bool(factor <= 1.25 * last / first),
                 f"{factor:.1f} times, {1e6 * grew[0]:.0f} to {1e6 * grew[1]:.0f} µs",
                 printed=f"{last / first:.1f} times",
+                timed=True,
             )
         )
     return claims
@@ -348,13 +352,17 @@ def _stacks(results: Results) -> list[Claim]:
                 high / low <= last / first,
                 f"{high / low:.0f} times, {1e6 * low:.0f} to {1e6 * high:.0f} µs",
                 printed=f"{last / first:.0f} times",
+                timed=True,
             )
         )
     n, blocks, seconds = results.mean("seconds", "reduced", "stack")
     tall = (n == 4 * blocks) & (blocks >= 4)
     grows = exponent(blocks[tall], seconds[tall])
     name = f"stacks: reduced grows with the number of blocks m at most as n m + m³, to {blocks.max()} blocks"
-    return [*claims, Claim(name, grows < 3.0 + 0.25, f"m to the power of {grows:.2f} (n = 4 m)", printed="O(n m + m³)")]
+    return [
+        *claims,
+        Claim(name, grows < 3.0 + 0.25, f"m to the power of {grows:.2f} (n = 4 m)", printed="O(n m + m³)", timed=True),
+    ]
 
 
 def tables(results: Results) -> list[Sheet]:
