@@ -14,7 +14,7 @@ PLOTTED = {
     "pyramid": "Friction pyramid of 8 facets: median time. Hollow: not all problems solved.",
     "cone": "Circular cone beside the pyramid: median time. Hollow: not all problems solved.",
     "quadratic": "Frictionless contact as a quadratic program: median time. Hollow: not all problems solved.",
-    "engines": "Whole scenes: creep of what should rest, against the time of a step.",
+    "engines": "Whole scenes: drift of what should rest, against the time of a step.",
 }
 
 
@@ -74,9 +74,9 @@ def scene_panel(ax: Any, table: Table) -> None:
         marker = next(markers)
         if found["failed"]:
             continue
-        creep = max(found["creep"], 1e-17)
-        ax.plot(found["seconds"], creep, marker, color="k", mfc="k" if name == "ours" else "white", ms=6, label=name)
-    ax.set(xscale="log", yscale="log", xlabel="time of a step [s]", ylabel="creep [m/s]")
+        drift = max(found["drift"], 1e-17)
+        ax.plot(found["median"], drift, marker, color="k", mfc="k" if name == "ours" else "white", ms=6, label=name)
+    ax.set(xscale="log", yscale="log", xlabel="time of a step [s]", ylabel="drift [m/s]")
     ax.legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     ax.grid(color="0.9", lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from stiction.solutions.contact import ContactSolution
 
 
+CLOSED = 1e-9  # rate of a gap, over the fastest free approach of all contacts, that is rounding
 SPARE = 1.25  # room that is made, over what is needed
 
 
@@ -184,9 +185,18 @@ NONE = np.zeros(0)
 
 @kernel
 def set_rates(gap, rows, segments, dt, recovery, bounce, before, free, rate):
-    """u_n >= 0 keeps the gap from closing: gap / dt, bounded where it is overlap; at impacts e v_n instead."""
+    """u_n >= 0 keeps the gap from closing: gap / dt, bounded where it is overlap; at impacts e v_n instead.
+
+    Gaps that are the rounding of steps before count as closed. They never fit together, and where contacts outnumber
+    the motions that they resist, fitting them would move all of what is at rest by as much, in every step.
+    """
+    fastest = 0.0
+    for i in range(len(gap)):
+        fastest = max(fastest, abs(row_dot(rows[i, 0], segments[i], free)))
     for i in range(len(gap)):
         rate[i] = max(gap[i] / dt, -recovery)
+        if abs(rate[i]) <= CLOSED * fastest:
+            rate[i] = 0.0
         if len(before) > 0:
             speed = hit(rows[i, 0], segments[i], gap[i], dt, before, free)
             if speed < 0.0:

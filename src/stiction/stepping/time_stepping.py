@@ -3,7 +3,8 @@
     M (v⁺ - v) = dt f + impulses,      gap / dt + u_n⁺ >= 0,      q⁺ = q + dt v⁺
 
 A contact is known before it touches, and closes its gap in the step in which it arrives: nothing overlaps but by the
-curvature of the motion, and what overlaps is taken back at a bounded speed. Impacts are inelastic unless a coefficient
+curvature of the motion, and what overlaps is taken back at a bounded speed; gaps of the size of rounding count as
+closed (`engine.set_rates`). Impacts are inelastic unless a coefficient
 of restitution e is given: Newton's, u_n⁺ >= -e u_n⁻ where a contact hits, or Poisson's, which stops it, gives back e
 times the normal impulse that this took, and solves once more.
 

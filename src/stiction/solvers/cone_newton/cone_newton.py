@@ -62,9 +62,11 @@ PROXIMAL_STEPS = 1000  # Newton steps of proximal ones
 PRESSURE = 0.05  # normal impulse that a perturbation adds at most
 SOFTNESS = 0.01  # ε over the residual
 WARM_SOFTNESS = 1e-4  # the same, from a start
+STALLED, FAIR = 1e2, 1e-9  # tolerances, and the violation at most, at which a solve ends that has stalled once
 NOISE = 1e-15  # residual, in units of the largest impulse, that rounding leaves
 MARGIN = 0.5  # part of the tolerance that Newton's method aims at, because impulses are put into their cones after it
 ROUNDING = 1e-13  # residual, in units of the normal form, below which only rounding is left
+LAST_DIGIT = 5e-16  # of an impulse
 CORRECTIONS = 8  # solves for what is not symmetric in a Delassus matrix
 NEGLIGIBLE = 1e-13  # velocity, in units of the normal form, that needs no correction
 BURDEN = 100.0  # impulse, in units of the normal form, of a contact whose start is balanced
@@ -82,7 +84,8 @@ class ConeNewton:
     max_steps: Newton steps in a cycle, one m × m system each
     max_pyramids: so many answers for pyramids at most are begun at where all cycles fail
     last_cycles: cycles of the two last attempts, where pyramids fail too: afresh, and from the best
-    tolerance: violation, in units of the largest free contact velocity, at which a solve ends
+    tolerance: violation, in units of the largest free contact velocity, at which a solve ends; where Newton's method
+        stalls, it ends at a hundred times that, but not above 1e-9
     """
 
     max_cycles: int = 20
@@ -212,7 +215,7 @@ def cone_newton(
             contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p
         )
         steps += more
-        found = negligible(violation, tolerance, weight, p)
+        found = negligible(violation, relaxed(tolerance), weight, p)
     for i in range(n):
         for c in range(3):
             p[i, c] *= scale[i] * tau
@@ -231,6 +234,9 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
     violation = keep_better(contacts, now, weight, DIVERGED, p)
     steps, sweeps, seed = 0, MORE_SWEEPS, 1
     for cycle in range(max_cycles):
+        if cycle == 1:
+            enough *= relaxed(tolerance) / tolerance
+            tolerance = relaxed(tolerance)
         if negligible(violation, tolerance, weight, p):
             break
         stage = cycle % STAGES
@@ -258,13 +264,20 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
             copy_rows(best, now.p)
         else:
             seed = perturb(now.p, seed)
-        least, count = newton(contacts, search, system, least, MARGIN * enough, softness, max_steps)
+        target = max(MARGIN * enough, rounding(contacts, now.p))
+        least, count = newton(contacts, search, system, least, target, softness, max_steps)
         steps += count
         copy_rows(best, now.p)
         into_cone(now.p, contacts.friction)
         evaluate(contacts, now)
         violation = keep_better(contacts, now, weight, violation, p)
     return steps, violation
+
+
+@kernel
+def relaxed(tolerance):
+    """What is asked for where Newton's method has stalled: the last digits of a heap in motion cost the most steps."""
+    return max(tolerance, min(STALLED * tolerance, FAIR))
 
 
 @kernel
@@ -333,6 +346,16 @@ def negligible(violation, tolerance, weight, p):
     for i in range(len(p)):
         largest = max(largest, weight[i] * max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])))
     return violation <= max(tolerance, NOISE * largest)
+
+
+@kernel
+def rounding(contacts, p):
+    """What rounding leaves of the velocity of a contact that bears the most, as far as it is stretched."""
+    largest = 0.0
+    for i in range(len(p)):
+        square = contacts.stretch[i] * contacts.stretch[i]
+        largest = max(largest, square * max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])))
+    return LAST_DIGIT * largest
 
 
 @kernel

@@ -26,6 +26,7 @@ LARGEST_EPSILON, SMALLEST_EPSILON = 1.0, 1e-9
 FIRST_EPSILON = 0.1  # at most
 LENGTH = 0.3  # change of an impulse that a stage is meant to make
 SHRINK, GROW = 0.5, 4.0  # of ε after a stage, at least; after one that failed
+CAREFUL = 0.25  # of ε after a stage that took several tries, at most
 MAX_STEPS = 10  # of Newton's method in a stage
 TRIALS = 6  # of a step, each half as long as the one before
 DECREASE = 1e-4  # part of the squared residual that a step must take away
@@ -40,14 +41,14 @@ def proximal(contacts, search, system, least, enough, max_steps):
     into_cone(now.p, contacts.friction)
     largest, _ = evaluate(contacts, now)
     copy_rows(now.p, centre)
-    steps, epsilon = 0, min(FIRST_EPSILON, largest / LENGTH)
+    steps, epsilon, least_shrink = 0, min(FIRST_EPSILON, largest / LENGTH), 0.0
     while steps < max_steps and least > enough:
         solved, count = stage(
             contacts, now, trial, centre, search.spare, system, epsilon, max(PART * largest, ROUNDING)
         )
         steps += count + 1
         if not solved:
-            epsilon = min(LARGEST_EPSILON, GROW * epsilon)
+            epsilon, least_shrink = min(LARGEST_EPSILON, GROW * epsilon), CAREFUL
             continue
         length = distance(now.p, centre)
         copy_rows(now.p, centre)
@@ -55,7 +56,8 @@ def proximal(contacts, search, system, least, enough, max_steps):
         if largest < least:
             least = largest
             copy_rows(now.p, best)
-        epsilon = max(SMALLEST_EPSILON, epsilon * min(SHRINK, length / LENGTH))
+        epsilon = max(SMALLEST_EPSILON, epsilon * max(least_shrink, min(SHRINK, length / LENGTH)))
+        least_shrink = 0.0
     return least, steps
 
 
