@@ -11,7 +11,7 @@ help:
 	@echo "make demo      a pinched capsule, held here and sinking there: table, plots, replay, film (into demo/)"
 	@echo "make test      lint, types, import layers, tests"
 	@echo "make test-all  the same with the slow tests"
-	@echo "make bench     time and residual against other packages; renews docs/performance.md and benchmarks/results"
+	@echo "make bench     time and residual against other packages; renews docs/performance.md, README.md and benchmarks/results"
 	@echo "make docs      the documentation, into site/"
 	@echo "make lint      style, spelling, types, import layers"
 	@echo "make clean     remove everything made by these targets"
@@ -40,7 +40,7 @@ test-all: lint
 	$(BIN)/python -m pytest -m "" -n 2 --dist loadfile
 
 bench: $(VENV)/.peers
-	$(BIN)/python benchmarks/run.py --results benchmarks/results --into docs/performance.md
+	$(BIN)/python benchmarks/run.py --results benchmarks/results --into docs/performance.md --readme README.md
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -2,7 +2,8 @@
 
 `python benchmarks/run.py` prints all tables, `run.py lemke contact` some of them; `--quick` shows that it runs,
 `--markdown` prints Markdown, `--into docs/performance.md` renews the tables and pictures of these suites in that page,
-`--results DIR` writes each table as CSV beside the versions, `--json FILE` keeps the numbers.
+`--results DIR` writes each table as CSV beside the versions, and `--readme FILE` renews the tables made of those;
+`--json FILE` keeps the numbers.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def main() -> None:
     import plots
     import published
     import steps
+    import summary
     import warm_start
 
     suites = {
@@ -81,10 +83,13 @@ def main() -> None:
     parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
     parser.add_argument("--into", type=Path, metavar="PAGE", help=f"renew the tables after {MARK.strip()} in a page")
     parser.add_argument("--results", type=Path, metavar="DIR", help="write every table as CSV, and the versions")
+    parser.add_argument("--readme", type=Path, metavar="PAGE", help="renew its tables that are made of results")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers behind the tables")
     options = parser.parse_args()
     if options.into and MARK not in options.into.read_text(encoding="utf-8"):
         parser.error(f"{options.into} has no line {MARK.strip()}")
+    if options.readme and not options.results:
+        parser.error("--readme needs --results DIR, of which its tables are made")
     unknown = [name for name in options.suite if name not in suites]
     if unknown:
         parser.error(f"no suite {unknown[0]!r}; there are {', '.join(suites)}")
@@ -104,6 +109,9 @@ def main() -> None:
             options.into.write_text(renewed(options.into.read_text(encoding="utf-8"), name, shown), encoding="utf-8")
         if options.results:
             keep(options.results, name, made)
+    if options.readme:
+        page = options.readme.read_text(encoding="utf-8")
+        options.readme.write_text(summary.renewed(page, options.results), encoding="utf-8")
     if options.json:
         numbers = [{"suite": name, "title": table.title, **table.numbers} for name, table in tables]
         options.json.write_text(json.dumps({"machine": machine(), "tables": numbers}, indent=1))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from measure import Contestant, Timed
 
+import stiction as st
 from stiction.problems.pyramid import pyramid_lcp
 
 WORKER = Path(__file__).with_name("siconos_worker.py")
@@ -78,10 +79,10 @@ def ask(**arrays: Any) -> Timed | None:
 
 
 def lemke() -> Contestant:
-    """Its lexicographic Lemke on the pyramid's assembled LCP."""
+    """Its lexicographic Lemke, of contact on the pyramid's assembled LCP."""
 
     def prepare(problem: Any) -> Callable[[], Any]:
-        lcp = pyramid_lcp(problem)
+        lcp = pyramid_lcp(problem) if isinstance(problem, st.ContactProblem) else problem
         M, q = np.asfortranarray(lcp.M), lcp.q
         return lambda: ask(kind="lcp", M=M, q=q)
 

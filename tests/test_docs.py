@@ -48,6 +48,13 @@ def run(code: str, namespace: dict[str, object], page: str) -> str:
     return output.getvalue()
 
 
+def test_tables_of_the_readme_are_made_of_the_results():
+    renewed = runpy.run_path(str(ROOT / "benchmarks" / "summary.py"))["renewed"]
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert renewed(page, ROOT / "benchmarks" / "results") == page
+    assert page.count("| 100 %, ") >= 5
+
+
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

@@ -176,6 +176,13 @@ def test_enumeration_knows_when_there_is_no_solution():
     assert solution.status == st.Status.NO_SOLUTION
 
 
+def test_a_choice_tells_what_enumeration_has_proved():
+    # Lemke's method ends in a ray that proves nothing; that every support was tried does.
+    solution = st.solve(classics()["siconos_lcp_Pang_isolated_sol_perturbed"].problem, throw=False)
+    assert solution.status == st.Status.NO_SOLUTION
+    assert any("Lemke: ray" in line for line in solution.trace)
+
+
 def test_enumeration_decides_singular_supports():
     # z2 - 1 = 0 is the only equation for z1 > 0, and its block is zero: no basic solution has that support alone.
     problem = LCP([[0.0, 1.0], [-1.0, 0.0]], [-1.0, 1.0])

@@ -123,17 +123,24 @@ def of_delassus(problem: ContactProblem) -> Whitened:
     )  # fmt: skip
 
 
+def velocities(
+    problem: ContactProblem, impulse: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """x and v after these impulses of contacts, the joints held; undefined in Delassus form."""
+    white = problem.whitened
+    x, velocity = np.empty((2, problem.m))
+    if problem.mass is not None:
+        move(
+            white.rows, white.segments, white.free, white.tau, white.scale, impulse, white.factor, problem.trees,
+            x, velocity,
+        )  # fmt: skip
+    return x, velocity
+
+
 def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """v = M⁻¹ of all impulses from v_free, and the joint impulses that keep J v + joint_rate = 0."""
-    white = problem.whitened
-    velocity, joint_impulse = np.empty(problem.m), np.zeros(len(problem.joints))
-    if problem.mass is None:
-        return velocity, joint_impulse
-    x = np.empty(problem.m)
-    move(
-        white.rows, white.segments, white.free, white.tau, white.scale, impulse, white.factor, problem.trees,
-        x, velocity,
-    )  # fmt: skip
+    white, joint_impulse = problem.whitened, np.zeros(len(problem.joints))
+    x, velocity = velocities(problem, impulse)
     if len(white.kept):
         # Whitened joint impulses are what x has beyond the free velocity and the contacts' own rows.
         alone = np.empty(problem.m)

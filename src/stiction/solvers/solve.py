@@ -105,6 +105,8 @@ def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tol
         trace.append(f"{type(solver).__name__}: {found.status.name.lower()}, residual {residual:.1e}")
         trace += found.trace
         proof = isinstance(found.ray, Ray) and found.ray.infeasible
+        if found.status == Status.NO_SOLUTION:
+            proof = best is None or best.status != Status.SOLVED
         if best is None or proof or residual < best.certificate.residual:
             best = found
         if proof or residual <= enough:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stiction.contacts.gather import DRY
-from stiction.problems.contact import densified
 from stiction.problems.laws import Frictionless
+from stiction.problems.normal_form import velocities
 from stiction.solvers.solve import solve
 from stiction.stepping.event_forces import pose
-from stiction.stepping.event_rows import joint_speeds, select, set_speeds, speeds
+from stiction.stepping.event_rows import joint_speeds, select, set_speeds, speeds, spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,11 +96,12 @@ def nearest(
     contact much farther than `off`, the largest error.
     """
     impulse = np.zeros((problem.n, 3))
-    start = problem.respond(impulse)[0]
+    start = velocities(problem, impulse)[1]
     if not contacts.size:
         return start
     white = problem.whitened
-    rows, size = densified(white.rows, white.segments, problem.m)[contacts, parts], white.scale[contacts]
+    rows, size = np.zeros((contacts.size, problem.m)), white.scale[contacts]
+    spread(white.rows[contacts, parts], white.segments[contacts], rows)
     values, vectors = np.linalg.eigh(rows @ rows.T)
     before, after = np.empty((2, problem.n, 3))
     set_speeds(problem.rows, problem.segments, start, before)
@@ -111,7 +112,7 @@ def nearest(
         for _ in range(2):
             wanted = size * (target - after[contacts, parts])
             np.add.at(impulse, (contacts, parts), size * (some @ ((some.T @ wanted) / values[large])))
-            velocity = problem.respond(impulse)[0]
+            velocity = velocities(problem, impulse)[1]
             set_speeds(problem.rows, problem.segments, velocity, after)
         if np.abs(after - before).max() <= FARTHER * off:
             return velocity

@@ -113,10 +113,10 @@ class Motion:
             data = self.data if memory is self.engine.memory else self.probe.data
             free, mass = np.append(data.qacc_smooth, bearing.free[nv:] / self.dt), moment.mass
         bent, joints_bent = bend(self.probe, bearing, position, moment.v[:nv], STRIDE * self.dt)
+        bent[:, 1:] += moment.brake
         problem, d = pose_forces(
-            bearing, mass, self.law, moment.v, free, moment.slip, bent + np.pad(moment.brake, ((0, 0), (1, 0))),
-            joints_bent, self.options.viscosity, self.dt,
-        )  # fmt: skip
+            bearing, mass, self.law, moment.v, free, moment.slip, bent, joints_bent, self.options.viscosity, self.dt
+        )
         self.engine.problem = problem
         found = solve_forces(problem, d, self.by, self.options.tolerance)
         self.certified(found.solution)
