@@ -61,7 +61,8 @@ def race_panel(ax: Any, table: Table) -> None:
                 f"{100 * solved:.0f} %", (middle, y), (7, 0), textcoords="offset points", va="center", fontsize=7
             )
     ax.set_yticks(range(len(names)), names, fontsize=7)
-    ax.set(xscale="log", xlabel="s")
+    ax.set(xscale="log", xlabel="time")
+    in_seconds(ax.xaxis)
     ax.margins(x=0.15)
     ax.grid(axis="x", color="0.85", lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
@@ -76,7 +77,19 @@ def scene_panel(ax: Any, table: Table) -> None:
             continue
         drift = max(found["drift"], 1e-17)
         ax.plot(found["median"], drift, marker, color="k", mfc="k" if name == "ours" else "white", ms=6, label=name)
-    ax.set(xscale="log", yscale="log", xlabel="time of a step [s]", ylabel="drift [m/s]")
+    ax.set(xscale="log", yscale="log", xlabel="time of a step", ylabel="drift [m/s]")
+    in_seconds(ax.xaxis)
     ax.legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     ax.grid(color="0.9", lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def in_seconds(axis: Any) -> None:
+    """1 µs, 10 µs, … on a logarithmic axis, with 2 and 5 between them where it spans little."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 30.0 * low else (1.0,)))
+    axis.set_major_formatter(EngFormatter("s"))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_tick_params(labelsize=8)

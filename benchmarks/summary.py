@@ -10,7 +10,8 @@ Row = dict[str, str]
 
 BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
 SOLVERS = {
-    "stiction": "CellLemke, solve",
+    "stiction, all of it": "CellLemke, solve",
+    "the method alone": "CellLemke, kernel",
     "quantecon": "quantecon lcp_lemke",
     "Drake, UnrevisedLemke": "Drake UnrevisedLemkeSolver",
     "Drake, Moby": "Drake MobyLcpSolver",
