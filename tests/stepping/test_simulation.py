@@ -133,7 +133,7 @@ def test_gaps_of_the_size_of_rounding_count_as_closed():
     rows, segments = np.zeros((3, 3, 6)), np.tile([0, 6, 0, 0], (3, 1))
     rows[:, 0, 2] = 1.0
     free = np.array([0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
-    gap, rate, nothing = np.array([1e-14, -1e-14, 1e-11]), np.empty(3), np.zeros(0)
+    gap, rate, nothing = np.array([1e-14, -1e-14, 1e-12]), np.empty(3), np.zeros(0)
     set_rates(gap, rows, segments, 1e-2, 0.1, nothing, nothing, free, rate)
     assert rate.tolist() == [0.0, 0.0, gap[2] / 1e-2]
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from stiction.solutions.contact import ContactSolution
 
 
-CLOSED = 1e-9  # rate of a gap, over the fastest free approach of all contacts, that is rounding
+CLOSED = 5e-10  # rate of a gap, over the fastest free approach of all contacts, that is rounding
 SPARE = 1.25  # room that is made, over what is needed
 
 
