@@ -95,7 +95,7 @@ def test_help_loads_nothing_heavy_and_is_quick():
 
 
 def test_version_and_name():
-    shown = subprocess.run([sys.executable, "-m", "stiction.cli", "--version"], capture_output=True, text=True)
+    shown = subprocess.run([sys.executable, "-m", "stiction", "--version"], capture_output=True, text=True)
     assert (shown.stdout, shown.returncode) == (f"stiction {st.__version__}\n", 0)
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"] == {
         "stiction": "stiction.cli:main"
@@ -380,20 +380,20 @@ def test_a_missing_package_names_its_extra(folder, capsys, monkeypatch):
 
 def test_no_traceback_and_no_colour_in_a_pipe(folder):
     shown = subprocess.run(
-        [sys.executable, "-m", "stiction.cli", "run", "nowhere.xml"], capture_output=True, text=True, cwd=folder
+        [sys.executable, "-m", "stiction", "run", "nowhere.xml"], capture_output=True, text=True, cwd=folder
     )
     assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", "stiction: nowhere.xml: no such file\n")
 
 
 def test_a_closed_pipe_is_no_error(folder):
-    command = f"{sys.executable} -m stiction.cli scenes | head -n 1"
+    command = f"{sys.executable} -m stiction scenes | head -n 1"
     shown = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=folder)
     assert (shown.stdout, shown.stderr) == ("peg-in-hole\n", "")
 
 
 def test_progress_is_shown_on_a_terminal_only(folder):
     terminal, stderr = os.openpty()
-    command = [sys.executable, "-m", "stiction.cli", "run", "sliding-ball", "--seconds", "1"]
+    command = [sys.executable, "-m", "stiction", "run", "sliding-ball", "--seconds", "1"]
     run = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=folder, env={**os.environ, "TERM": "xterm"}
     )
@@ -414,7 +414,7 @@ def test_progress_is_shown_on_a_terminal_only(folder):
 
 def running(folder: Path, log: str) -> subprocess.Popen[str]:
     """A long run, in its second second."""
-    command = [sys.executable, "-m", "stiction.cli", "run", "sliding-ball", "--seconds", "100000", "--log", log]
+    command = [sys.executable, "-m", "stiction", "run", "sliding-ball", "--seconds", "100000", "--log", log]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
     path, patience = folder / log, time.monotonic() + 120.0
     while not (path.exists() and Log.load(path).steps > 0):
