@@ -496,8 +496,8 @@ def _machines(results: Results) -> list[Claim]:
 
 
 WHY_EVENTS = (
-    "Between events a step of the feeder takes 5 ms and one of the jack 3 ms; a sixth of that is the forces, nearly "
-    "half is taking back what integration leaves in gaps and joints, which time steps need not. Where blocks land or "
+    "Between events a step of the feeder takes 3.5 ms and one of the jack 1.5 ms; an eighth of that is the forces, a "
+    "third is taking back what integration leaves in gaps and joints, which time steps need not. Where blocks land or "
     "pawls catch, a step has up to ten pieces."
 )
 
