@@ -96,10 +96,10 @@ def test_energy_is_that_of_the_beginning_of_the_step():
         assert [report.potential, report.kinetic] == pytest.approx(other.energy.tolist(), rel=1e-12)
 
 
-HEAP = "".join(
-    f'<body pos="{0.2 * x} {0.2 * y} {0.1 + 0.2 * z}" euler="0 0 {7 * (x + 2 * y + z)}"><freejoint/>'
-    '<geom type="box" size="0.099 0.07 0.099" mass="1"/></body>'
-    for x in range(3) for y in range(3) for z in range(3)
+PYRAMID = "".join(
+    f'<body pos="{0.21 * (x - 0.5 * (4 - z))} {0.21 * (y - 0.5 * (4 - z))} {0.1 + 0.2 * z}"><freejoint/>'
+    '<geom type="box" size="0.1 0.1 0.1" mass="1"/></body>'
+    for z in range(4) for x in range(4 - z) for y in range(4 - z)
 )  # fmt: skip
 
 
@@ -109,9 +109,9 @@ HEAP = "".join(
         pytest.param(lambda: st.Scene.named("mass-ratio", ratio=1000.0), id="1 kg under 1000 kg"),
         pytest.param(
             lambda: st.Scene.from_xml(
-                f'<mujoco><worldbody><geom type="plane" size="9 9 9"/>{HEAP}</worldbody></mujoco>'
+                f'<mujoco><worldbody><geom type="plane" size="9 9 9"/>{PYRAMID}</worldbody></mujoco>'
             ),
-            id="27 boxes, each on several",
+            id="30 boxes, each on four",
         ),
     ],
 )
@@ -123,10 +123,10 @@ def test_what_is_at_rest_stays_there_without_effort(scene):
     place, steps = sim.data.qpos.copy(), []
     for report in sim.run(1.0):
         steps.append(report.solution.iterations)
-        assert report.certificate.residual <= 1e-11
-    assert np.median(steps) <= 1
-    assert np.mean(steps) <= 4
-    assert np.abs(sim.data.qpos - place).max() <= 1e-11
+        assert report.certificate.residual <= 1e-9
+    assert np.median(steps) <= 2
+    assert np.mean(steps) <= 10
+    assert np.abs(sim.data.qpos - place).max() <= 1e-12
 
 
 def test_gaps_of_the_size_of_rounding_count_as_closed():
