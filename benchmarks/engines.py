@@ -124,7 +124,7 @@ def followed(engine: Engine, course: Course, overlap: Overlap, spent: list[float
     place, energy = engine.positions()[free], mechanical(engine, gravity)
     verdicts, deepest = [], 0.0
     for k in range(steps):
-        if k % max(1, steps // SAMPLES):
+        if k % max(2, steps // SAMPLES):
             step()
         else:
             verdicts.append(judged(engine, gravity, dt))
