@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from every_study import EveryStudy
 
 import stiction as st
 from stiction.problems.contact_families import heap, painleve_forces, stack
@@ -18,16 +19,9 @@ def results() -> study.Results:
     return study.run(quick=True)
 
 
-def test_every_claim_that_rests_on_no_clock_comes_out_as_documented(results):
-    claims = [claim for claim in study.check(results) if not claim.timed]
-    assert len(claims) >= 12
-    assert [str(claim) for claim in claims if claim.surprising] == []
-
-
-def test_every_departure_is_explained_and_every_claim_has_the_printed_number(results):
-    for claim in study.check(results):
-        assert claim.printed, claim.name
-        assert claim.documented or claim.why, claim.name
+class TestStudy(EveryStudy):
+    study = study
+    figures = ("speed", "drives", "machines", "rod")
 
 
 def test_all_forces_without_friction_are_certified(results):
@@ -113,14 +107,6 @@ def test_a_rod_that_jams_keeps_what_its_turning_holds():
     assert 1.0 - lost == pytest.approx(omega**2 / 3.0, rel=1e-9)
 
 
-def test_results_survive_a_file(results, tmp_path):
-    results.save(tmp_path / "results.npz")
-    again = study.Results.load(tmp_path / "results.npz")
-    for field in fields(study.Results):
-        one, two = (np.asarray(getattr(each, field.name)) for each in (again, results))
-        assert np.array_equal(one, two, equal_nan=one.dtype.kind == "f"), field.name
-
-
 def test_what_is_broken_fails_its_claim(results):
     failed = replace(results, driven_residual=np.full_like(results.driven_residual, np.nan))
     broken = replace(failed, outcome=np.zeros_like(results.outcome), stopped=np.ones_like(results.stopped))
@@ -128,18 +114,3 @@ def test_what_is_broken_fails_its_claim(results):
     assert "static friction in the plane and in space is never seen to fail" in names
     slow = replace(results, frames=np.full_like(results.frames, 0.1))
     assert not any(claim.holds for claim in study._machines(slow))
-
-
-def test_figures_and_tables(results, tmp_path):
-    for plate in study.figures(results):
-        for suffix in ("png", "svg"):
-            plate.figure.savefig(tmp_path / f"{plate.name}.{suffix}")
-            assert (tmp_path / f"{plate.name}.{suffix}").stat().st_size > 10_000
-    for sheet in study.tables(results):
-        assert all(len(row) == len(sheet.head) for row in sheet.rows)
-
-
-@pytest.mark.slow
-def test_full_study_comes_out_as_documented():
-    claims = study.check(study.run())
-    assert [str(claim) for claim in claims if claim.surprising] == []

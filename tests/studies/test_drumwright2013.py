@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from every_study import EveryStudy
 
 import stiction as st
 from stiction.problems.contact_families import grasp, grasp_tripled, heap, stack
@@ -19,16 +20,9 @@ def results() -> study.Results:
     return study.run(quick=True)
 
 
-def test_every_claim_that_rests_on_no_clock_comes_out_as_documented(results):
-    claims = [claim for claim in study.check(results) if not claim.timed]
-    assert len(claims) >= 5
-    assert [str(claim) for claim in claims if claim.surprising] == []
-
-
-def test_every_departure_is_explained_and_every_claim_has_the_printed_number(results):
-    for claim in study.check(results):
-        assert claim.printed, claim.name
-        assert claim.documented or claim.why, claim.name
+class TestStudy(EveryStudy):
+    study = study
+    figures = ("grasp", "growth")
 
 
 def test_pivoting_without_friction_certifies_every_problem(results):
@@ -102,33 +96,9 @@ def test_a_method_that_lies_is_caught():
     assert not st.solve(problem, By(liar), throw=False).ok
 
 
-def test_results_survive_a_file(results, tmp_path):
-    results.save(tmp_path / "results.npz")
-    again = study.Results.load(tmp_path / "results.npz")
-    for field in fields(study.Results):
-        one, two = (np.asarray(getattr(each, field.name)) for each in (again, results))
-        assert np.array_equal(one, two, equal_nan=one.dtype.kind == "f"), field.name
-    assert [str(claim) for claim in study.check(again)] == [str(claim) for claim in study.check(results)]
-
-
 def test_what_is_broken_fails_its_claim(results):
     dropped = replace(results, survived=np.zeros_like(results.survived))
     failed = {claim.name for claim in study.check(dropped) if not claim.holds}
     assert "no slip holds the grasp for at least 100 steps" in failed
     unsolved = replace(results, ease_residual=np.where(results.tried[:, None] == study.PIVOTING, np.nan, 0.0))
     assert not study.check(unsolved)[-1].holds
-
-
-def test_figures_and_tables(results, tmp_path):
-    for plate in study.figures(results):
-        for suffix in ("png", "svg"):
-            plate.figure.savefig(tmp_path / f"{plate.name}.{suffix}")
-            assert (tmp_path / f"{plate.name}.{suffix}").stat().st_size > 10_000
-    for sheet in study.tables(results):
-        assert all(len(row) == len(sheet.head) for row in sheet.rows)
-
-
-@pytest.mark.slow
-def test_full_study_comes_out_as_documented():
-    claims = study.check(study.run())
-    assert [str(claim) for claim in claims if claim.surprising] == []

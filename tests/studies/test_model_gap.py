@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
+from every_study import EveryStudy
 
 import stiction as st
 from stiction.problems.contact_families import CONTACT_FAMILIES, grasp, incline
@@ -18,10 +17,10 @@ def results() -> study.Results:
     return study.run(quick=True)
 
 
-def test_every_claim_comes_out_as_documented(results):
-    claims = study.check(results)
-    assert [str(claim) for claim in claims if claim.surprising] == []
-    assert all(claim.why for claim in claims if not claim.documented)
+class TestStudy(EveryStudy):
+    study = study
+    figures = ("all", "cost")
+    own = None
 
 
 def test_the_cone_is_its_own_measure(results):
@@ -103,24 +102,5 @@ def test_an_answer_off_the_law_is_seen():
     assert violation_of(problem, 1.01 * impulse, problem.dense_rows() @ velocity) > 1e-4
 
 
-def test_results_survive_a_file(results, tmp_path):
-    results.save(tmp_path / "results.npz")
-    again = study.Results.load(tmp_path / "results.npz")
-    for field in fields(study.Results):
-        assert np.array_equal(getattr(again, field.name), getattr(results, field.name)), field.name
-
-
-def test_figures_and_tables(results, tmp_path):
-    assert [plate.name for plate in study.figures(results)] == ["all", "cost"]
-    for plate in study.figures(results):
-        plate.figure.savefig(tmp_path / "figure.png")
-        assert (tmp_path / "figure.png").stat().st_size > 10_000
-    for sheet in study.tables(results):
-        assert len(sheet.rows) == len(study.MODELS)
-        assert all(len(row) == len(sheet.head) for row in sheet.rows)
-
-
-@pytest.mark.slow
-def test_full_study_comes_out_as_documented():
-    claims = study.check(study.run())
-    assert [str(claim) for claim in claims if claim.holds != claim.documented] == []
+def test_tables_show_every_model(results):
+    assert {len(sheet.rows) for sheet in study.tables(results)} == {len(study.MODELS)}

@@ -105,9 +105,14 @@ class ConeNewton:
 
     def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
         answer = self._solve(problem, NONE if start is None else np.ascontiguousarray(start), self.max_cycles)
-        if answer.violation <= CLOSE or (answer.status == SOLVED and answer.violation <= DOUBTFUL * self.tolerance):
+        if answer.violation <= CLOSE or (answer.status == SOLVED and answer.violation <= self._good):
             return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse)
         return self._begin_at_pyramids(problem, answer)
+
+    @property
+    def _good(self) -> float:
+        """Violation that is not worth an attempt by other means."""
+        return max(DOUBTFUL * self.tolerance, float(relaxed(self.tolerance)))
 
     def _begin_at_pyramids(self, problem: ContactProblem, answer: Answer) -> ContactProposal:
         """Begin at answers for pyramids instead, until one leads to an answer for the cone; else the best of all."""
@@ -119,10 +124,10 @@ class ConeNewton:
             other = self._solve(problem, pyramid.impulse, min(STAGES, self.max_cycles))
             trace += (f"begun at the answer for {facets} facets: violation {other.violation:.0e}",)
             answer = better(answer, other)
-            if answer.violation <= DOUBTFUL * self.tolerance:
+            if answer.violation <= self._good:
                 break
         for where in ("afresh", "at the best of these"):
-            if answer.status == SOLVED or answer.violation <= DOUBTFUL * self.tolerance or self.last_cycles <= 0:
+            if answer.status == SOLVED or answer.violation <= self._good or self.last_cycles <= 0:
                 break
             other = self._solve(problem, NONE if where == "afresh" else answer.impulse, self.last_cycles)
             trace += (f"begun {where}, {self.last_cycles} cycles: violation {other.violation:.0e}",)
