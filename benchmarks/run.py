@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import hashlib
 import json
 import os
 import platform
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from measure import Table
 
-ROOT = Path(__file__).resolve().parent.parent
 MARK = "<!-- tables -->\n"  # what follows it in a page is made by `--into`
 PACKAGES = (
     "numpy", "numba", "mujoco", "quantecon", "quadprog", "daqp", "proxsuite", "clarabel", "drake", "pybullet", "dartpy",
@@ -33,11 +31,9 @@ PACKAGES = (
 
 
 def prepare_environment() -> None:
-    """One thread for all, and kernels compiled for exactly these sources; before NumPy and Numba are imported."""
+    """One thread for all; before NumPy and Numba are imported."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
-    digest = hashlib.sha256(b"".join(f.read_bytes() for f in sorted((ROOT / "src").rglob("*.py"))))
-    os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".cache" / "numba" / digest.hexdigest()[:16])
 
 
 def main() -> None:

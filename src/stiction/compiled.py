@@ -1,8 +1,8 @@
 """How kernels are compiled, and where they write.
 
-A kernel is plain Python over arrays and numbers, compiled by Numba at its first call and cached on disk. It allocates
-nothing: everything it writes lies in a `Workspace` handed in, which is kept per thread and grows to the largest
-problem seen. Importing this module imports Numba; `import stiction` alone does not.
+A kernel is plain Python over arrays and numbers, compiled by Numba at its first call and kept on disk, for exactly
+these sources (`kernel_cache`). It allocates nothing: everything it writes lies in a `Workspace` handed in, which is
+kept per thread and grows to the largest problem seen. Importing this module imports Numba; `import stiction` does not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numba import njit
 from numba.core import event
+
+from stiction.kernel_cache import keep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +32,7 @@ def kernel(function: F) -> F:
 
     Kernels are compiled without Numba's runtime: an allocation inside one does not compile.
     """
-    return njit(cache=True, error_model="numpy", _nrt=False)(function)  # type: ignore[no-any-return]
+    return keep(njit(error_model="numpy", _nrt=False)(function))  # type: ignore[no-any-return]
 
 
 def inlined(function: F) -> F:
@@ -40,13 +42,13 @@ def inlined(function: F) -> F:
 
 def sums(function: F) -> F:
     """A kernel whose sums may be reordered: dot products and the like."""
-    return njit(cache=True, error_model="numpy", _nrt=False, fastmath=FAST_SUMS)(function)  # type: ignore[no-any-return]
+    return keep(njit(error_model="numpy", _nrt=False, fastmath=FAST_SUMS)(function))  # type: ignore[no-any-return]
 
 
 def minima(function: F) -> F:
     """A kernel of comparisons in which NaN cannot occur, so that they can be vectorized; infinity can."""
     flags = {*FAST_SUMS, "nnan"}
-    return njit(cache=True, error_model="numpy", _nrt=False, fastmath=flags)(function)  # type: ignore[no-any-return]
+    return keep(njit(error_model="numpy", _nrt=False, fastmath=flags)(function))  # type: ignore[no-any-return]
 
 
 class Workspace(NamedTuple):

@@ -5,6 +5,7 @@ import pytest
 
 import stiction as st
 from stiction.problems.contact import densified
+from stiction.problems.normal_form import factor_blocks
 from stiction.stepping.engine import Engine, pose
 
 # Two legs on a trunk: root, then one leg after the other.
@@ -60,3 +61,29 @@ def test_the_judge_feels_momentum_that_is_lost(problem):
     assert solution.ok
     wrong = solution._replace(velocity=solution.velocity + 1e-3 * np.eye(problem.m)[7])
     assert st.certify(problem, wrong).momentum > 1e-5
+
+
+@pytest.mark.parametrize("empty", ["last", "first", "between", "all"])
+def test_a_tree_without_velocities_has_no_place(empty):
+    """Guard words behind the array stay as they are, compiled or not."""
+    sizes = {"last": [6, 0], "first": [0, 6], "between": [2, 0, 0, 4], "all": [0, 0]}[empty]
+    trees = np.concatenate([[0], np.cumsum(sizes)])
+    m = int(trees[-1])
+    guarded = np.full(m + 2, -7)
+    mass, factor = np.concatenate([np.eye(size).ravel() for size in sizes]), np.empty(int(np.square(sizes).sum()))
+    assert factor_blocks(mass, trees, factor, guarded[:m]) == -1
+    assert guarded[m:].tolist() == [-7, -7]
+    starts = np.cumsum([0, *np.square(sizes)])[:-1]
+    held = np.array(sizes) > 0
+    assert guarded[trees[:-1][held]].tolist() == starts[held].tolist()
+
+
+@pytest.mark.parametrize("touched", [(0, -1), (0, 1), (1, 0)])
+def test_an_empty_tree_beside_a_body(touched):
+    """It may even be touched: a contact with it is one with the world."""
+    problem = st.ContactProblem.from_trees(
+        [np.eye(6), np.zeros((0, 0))], [0.0, 0.0, -1.0, 0.0, 0.0, 0.0], [touched], [np.eye(6)[2]], [np.eye(6)[:2]], 0.5
+    )
+    solution = st.solve(problem)
+    assert solution.certificate.residual < 1e-12
+    assert solution.velocity == pytest.approx(np.zeros(6), abs=1e-12)

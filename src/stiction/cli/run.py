@@ -97,6 +97,9 @@ def view(
     stepping: Stepping = Stepping(),  # noqa: B008 (frozen)
     host: Annotated[str, Parameter(help="Address to listen at; the default is this machine only.")] = "127.0.0.1",
     port: Annotated[int, Parameter(help="Port to listen at.")] = 8080,
+    allow_origin: Annotated[
+        tuple[str, ...], Parameter(help="Another site, as https://name:port, whose pages may use this one.")
+    ] = (),
     reading: Reading = Reading(),  # noqa: B008 (frozen)
 ) -> int:
     """Watch a scene in the browser: play, pause, push, contact forces as arrows.
@@ -111,7 +114,9 @@ def view(
     if not 0 < port < 65536:
         raise InvalidScene(f"--port must be from 1 to 65535, got {port}")
     simulation = stepping.simulation(scene, reading)
-    browser.view(simulation, host=host, port=port, opened=lambda url: tell(f"{url} (Ctrl-C ends)"))
+    browser.view(
+        simulation, host=host, port=port, allow_origins=allow_origin, opened=lambda url: tell(f"{url} (Ctrl-C ends)")
+    )
     return 0
 
 

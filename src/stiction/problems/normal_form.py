@@ -258,7 +258,8 @@ def factor_blocks(mass, trees, factor, place):
     at = 0
     for b in range(len(trees) - 1):
         size = trees[b + 1] - trees[b]
-        place[trees[b]] = at
+        if size:  # a tree without velocities has no place, and as the last one none in the array either
+            place[trees[b]] = at
         failed = tree_factor(mass[at : at + size * size], size, factor[at : at + size * size])
         if failed >= 0:
             return trees[b] + failed

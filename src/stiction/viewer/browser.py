@@ -1,7 +1,8 @@
 """A simulation in the browser, on viser and mjviser: watch it, read its forces, switch laws and solvers, push it about.
 
 The thread of `run` steps, obeys and draws; callbacks of the page only post commands. Nothing outside this machine can
-reach the page unless another host is asked for: whoever opens it can drive the simulation.
+reach the page unless another host is asked for: whoever opens it can drive the simulation. Pages of other sites that are
+open in the same browser cannot (`gate`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from stiction.viewer.session import SPEEDS, Session, actuator_ranges
 from stiction.viewer.stage import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,6 +40,7 @@ def view(
     *,
     laws: Mapping[str, Law] | None = None,
     solvers: Mapping[str, Any] | None = None,
+    allow_origins: Sequence[str] = (),
     opened: Callable[[str], None] | None = None,
 ) -> None:
     """Show a simulation until Ctrl-C.
@@ -46,9 +48,10 @@ def view(
     host: the machine's own address or name, or 0.0.0.0, to be reached from elsewhere; anybody there can then drive it
     port: the next free one from here is taken
     laws, solvers: offered by name instead of all that apply
+    allow_origins: other sites ("https://name:port") whose pages may use this one, such as a proxy in front of it
     opened: called with the page's address
     """
-    viewer = Viewer(simulation, host, port, laws=laws, solvers=solvers)
+    viewer = Viewer(simulation, host, port, laws=laws, solvers=solvers, allow_origins=allow_origins)
     if opened is not None:
         opened(viewer.url)
     viewer.run()
@@ -68,8 +71,9 @@ class Viewer:
         *,
         laws: Mapping[str, Law] | None = None,
         solvers: Mapping[str, Any] | None = None,
+        allow_origins: Sequence[str] = (),
     ) -> None:
-        self.server = open_server(host, port, simulation.scene.description)
+        self.server = open_server(host, port, simulation.scene.description, allow_origins)
         self.session = Session(simulation, laws, solvers)
         self.stage = Stage(self.server, simulation)
         self.steps_per_second = self.pictures_per_second = 0.0

@@ -5,17 +5,27 @@ from __future__ import annotations
 import contextlib
 import io
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 from stiction.errors import InvalidScene
 from stiction.optional import viser
+from stiction.viewer.gate import Gate, guarding
 
 
-def open_server(host: str, port: int, label: str) -> Any:
-    """Reachable from this machine only, unless the host says otherwise; port 0 is any that is free."""
+def open_server(host: str, port: int, label: str, allow_origins: Sequence[str] = ()) -> Any:
+    """Reachable from this machine only, unless the host says otherwise; port 0 is any that is free.
+
+    allow_origins: pages of other sites that may use it, as "https://name:port"; others are refused
+    """
     check_host(host)
-    with contextlib.redirect_stdout(io.StringIO()):
+    gate = Gate(host, allow_origins)
+    with contextlib.redirect_stdout(io.StringIO()), guarding(gate) as guarded:
         server = viser().ViserServer(host=host, port=port, label=label, verbose=False)
+    if not guarded:
+        close_server(server)
+        raise InvalidScene(f"viser {viser().__version__} cannot be kept from answering other sites: use viser 1.1")
+    gate.port = server.get_port()
     # Sharing would send the page through a machine of others.
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
     return server

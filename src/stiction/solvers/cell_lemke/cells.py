@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 from numba import jit
 
 from stiction.compiled import kernel, sums
+from stiction.kernel_cache import keep
 from stiction.linear import dot, times
 from stiction.solvers.lcp.basis_inverse import exchange_row, strike
 
@@ -86,7 +87,7 @@ def in_callers(function: F) -> F:
     """A kernel that is compiled into its callers: handing workspaces on costs as much as the arithmetic done here."""
     if not hasattr(function, "targetoptions"):
         return function
-    return jit(cache=True, **function.targetoptions, forceinline=True)(function.py_func)  # type: ignore[attr-defined, no-any-return]
+    return keep(jit(**function.targetoptions, forceinline=True)(function.py_func))  # type: ignore[attr-defined, no-any-return]
 
 
 # Products over the velocities that contacts touch. Free bodies have runs of six, and those are written out.
