@@ -78,12 +78,22 @@ def test_a_tree_without_velocities_has_no_place(empty):
     assert guarded[trees[:-1][held]].tolist() == starts[held].tolist()
 
 
-@pytest.mark.parametrize("touched", [(0, -1), (0, 1), (1, 0)])
-def test_an_empty_tree_beside_a_body(touched):
-    """It may even be touched: a contact with it is one with the world."""
-    problem = st.ContactProblem.from_trees(
-        [np.eye(6), np.zeros((0, 0))], [0.0, 0.0, -1.0, 0.0, 0.0, 0.0], [touched], [np.eye(6)[2]], [np.eye(6)[:2]], 0.5
-    )
-    solution = st.solve(problem)
-    assert solution.certificate.residual < 1e-12
-    assert solution.velocity == pytest.approx(np.zeros(6), abs=1e-12)
+@pytest.mark.parametrize("masses", [(6, 6, 0), (0, 6, 6), (6, 0, 6)])
+def test_touching_a_tree_without_velocities_is_touching_the_world(masses):
+    """Also when it is named first, and when the bodies are islands."""
+    empty = masses.index(0)
+    one, other = (b for b in range(3) if b != empty)
+    blocks = [np.eye(size) for size in masses]
+    velocity = np.array([0.1, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -0.2, -2.0, 0.0, 0.0, 0.0])
+    normal, tangent = [np.eye(6)[2]] * 2, [np.eye(6)[:2]] * 2
+
+    def solved(*pairs):
+        problem = st.ContactProblem.from_trees(blocks, velocity, pairs, normal, tangent, 0.5)
+        return st.solve(problem)
+
+    expected = solved((one, -1), (other, -1))
+    for pairs in (((empty, one), (other, -1)), ((one, empty), (empty, other)), ((empty, other), (one, -1))):
+        found = solved(*pairs)
+        assert found.certificate.residual < 1e-12
+        assert found.velocity == pytest.approx(expected.velocity, abs=1e-12)
+        assert found.velocity == pytest.approx(np.zeros(12), abs=1e-12)

@@ -195,9 +195,10 @@ class ContactProblem:
         rows[:, 0] = np.where(inside, normals[:, :k], 0.0)
         rows[:, 1 : 1 + tangents.shape[1]] = np.where(inside[:, None], tangents[:, :, :k], 0.0)
         segments = np.zeros((n, 4), np.int64)
-        segments[:, 0::2] = np.where(pairs >= 0, starts[np.maximum(pairs, 0)], 0)
+        segments[:, 0::2] = np.where(lengths > 0, starts[np.maximum(pairs, 0)], 0)
         segments[:, 1::2] = lengths
-        alone = (pairs[:, 0] < 0) & (pairs[:, 1] >= 0)  # the world takes no place: what is left comes first
+        # The world takes no place, and neither does a tree without velocities: what is left comes first.
+        alone = (lengths[:, 0] == 0) & (lengths[:, 1] > 0)
         segments[alone] = segments[alone][:, [2, 3, 0, 1]]
         problem = object.__new__(cls)
         problem._set(

@@ -58,8 +58,7 @@ def part(
     inside = group[tree_of] == k
     velocities = np.flatnonzero(inside)
     joints = np.flatnonzero((problem.joints[:, inside] != 0.0).any(axis=1)) if len(problem.joints) else NO_JOINTS
-    # Where a velocity of the whole has gone; one more, since an empty last tree begins behind all velocities.
-    renumbered = np.append(np.cumsum(inside) - 1, 0)
+    renumbered = np.cumsum(inside) - 1  # where a velocity of the whole has gone
     segments = np.array(problem.segments[contacts])
     segments[:, 0::2] = np.where(segments[:, 1::2] > 0, renumbered[segments[:, 0::2]], 0)
     if problem.mass.ndim == 3:

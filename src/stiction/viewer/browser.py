@@ -1,8 +1,8 @@
 """A simulation in the browser, on viser and mjviser: watch it, read its forces, switch laws and solvers, push it about.
 
 The thread of `run` steps, obeys and draws; callbacks of the page only post commands. Nothing outside this machine can
-reach the page unless another host is asked for: whoever opens it can drive the simulation. Pages of other sites that are
-open in the same browser cannot (`gate`).
+reach the page unless another host is asked for: whoever opens it can drive the simulation. Pages of other sites in the
+same browser cannot (`gate`).
 """
 
 from __future__ import annotations

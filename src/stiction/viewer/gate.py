@@ -28,7 +28,7 @@ from stiction.optional import viser
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 ORIGIN = re.compile(r"https?://[^/?#@\s]+", re.IGNORECASE)
 
-# What strangers send is worth a line only to those who ask for it: logging.getLogger("stiction.viewer").setLevel("DEBUG")
+# What strangers send is worth a line to those only who lower this logger's level.
 log = logging.getLogger("stiction.viewer")
 log.addHandler(logging.NullHandler())
 log.setLevel(logging.CRITICAL)
@@ -108,7 +108,7 @@ def is_address(name: str) -> bool:
 @contextlib.contextmanager
 def guarding(gate: Gate) -> Iterator[list[bool]]:
     """A server that viser makes meanwhile has this gate; what it yields is empty if viser made none in this way."""
-    server = importlib.import_module("websockets.asyncio.server")
+    server: Any = importlib.import_module("websockets.asyncio.server")
     given = server.serve
     made: list[bool] = []
 
