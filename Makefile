@@ -5,12 +5,12 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bench docs lint clean
+.PHONY: help demo test test-all test-plain test-bounds test-bounds-all bench docs lint clean
 
 help:
 	@echo "make demo      a pinched capsule, held here and sinking there: table, plots, replay, film (into demo/)"
 	@echo "make test      lint, types, import layers, tests"
-	@echo "make test-all  the same with the slow tests"
+	@echo "make test-all  the same with the slow tests, a soak of 500,000 steps, and bounds checked everywhere"
 	@echo "make bench     time and residual against other packages; renews docs/performance.md, README.md and benchmarks/results"
 	@echo "make docs      the documentation, into site/"
 	@echo "make lint      style, spelling, types, import layers"
@@ -35,9 +35,26 @@ lint: $(VENV)/.dev
 # A file's tests stay together, because they share the kernels that are compiled for them.
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-plain test-bounds
 
 test-all: lint
 	$(BIN)/python -m pytest -m "" -n 2 --dist loadfile
+	@$(MAKE) --no-print-directory test-plain test-bounds-all
+
+# Compiled code reads and writes behind an array in silence. As plain Python it raises, and lines are counted; compiled
+# with bounds checked it raises too, in the code that is really run. Parts that need little compilation or time.
+PLAIN  := tests/problems/test_contact.py tests/problems/test_normal_form.py tests/problems/test_normal_form_trees.py
+BOUNDS := tests/problems/test_contact.py tests/problems/test_normal_form.py tests/problems/test_islands.py
+
+test-plain: $(VENV)/.dev
+	$(BIN)/python tests/kernel_coverage.py $(PLAIN)
+
+test-bounds: $(VENV)/.dev
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(BOUNDS)
+
+test-bounds-all: $(VENV)/.dev
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m "" -n 2 --dist loadfile \
+		tests/problems tests/solutions tests/contacts tests/bodies tests/solvers tests/stepping
 
 bench: $(VENV)/.peers
 	$(BIN)/python benchmarks/run.py --results benchmarks/results --into docs/performance.md --readme README.md
