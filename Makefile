@@ -43,8 +43,10 @@ test-all: lint
 
 # Compiled code reads and writes behind an array in silence. As plain Python it raises, and lines are counted; compiled
 # with bounds checked it raises too, in the code that is really run. Parts that need little compilation or time.
-PLAIN  := tests/problems/test_contact.py tests/problems/test_normal_form.py tests/problems/test_normal_form_trees.py
-BOUNDS := tests/problems/test_contact.py tests/problems/test_normal_form.py tests/problems/test_islands.py
+PLAIN  := $(addprefix tests/, problems/test_contact.py problems/test_islands.py problems/test_normal_form.py \
+	problems/test_normal_form_trees.py problems/test_pyramid.py solutions/test_contact_certificate.py \
+	bodies/test_collision.py solvers/test_every_solver.py solvers/test_one_contact.py stepping/test_soak.py)
+BOUNDS := $(addprefix tests/, problems/test_contact.py problems/test_islands.py problems/test_normal_form.py)
 
 test-plain: $(VENV)/.dev
 	$(BIN)/python tests/kernel_coverage.py $(PLAIN)
