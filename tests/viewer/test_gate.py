@@ -11,6 +11,7 @@ import pytest
 import viser
 
 import stiction as st
+from stiction.cli.main import main
 from stiction.viewer.gate import Gate
 from stiction.viewer.server import close_server, open_server
 
@@ -171,3 +172,16 @@ def test_a_viser_that_serves_in_another_way_is_not_used(monkeypatch):
     monkeypatch.setattr("stiction.viewer.server.guarding", unused)
     with pytest.raises(st.InvalidScene, match="cannot be kept from answering other sites"):
         open_server("127.0.0.1", 0, "a page")
+
+
+def test_the_command_line_allows_origins(monkeypatch):
+    asked = {}
+    monkeypatch.setattr("stiction.viewer.browser.view", lambda simulation, **options: asked.update(options))
+    words = ["view", "sliding-ball", "--allow-origin", "https://a.example", "--allow-origin", "http://b.example:1"]
+    assert main(words) == 0
+    assert asked["allow_origins"] == ("https://a.example", "http://b.example:1")
+
+
+def test_the_command_line_refuses_what_is_no_origin(capsys):
+    assert main(["view", "sliding-ball", "--port", "18080", "--allow-origin", "nonsense"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
