@@ -35,6 +35,7 @@ CONTACTS = {
     "chain": lambda seed: chain(2, seed),
 }
 LAWS = [st.Frictionless(), st.NoSlip(), st.Viscous(), st.Coulomb(), st.Coulomb(facets=4), BoxFriction()]
+MADE = {st.GaussSeidel: st.GaussSeidel(max_sweeps=300)}  # sweeps that do not converge are cut off early
 CONTACT_SOLVERS = [solver for solver in ALL if solver.contract.laws]
 
 
@@ -47,7 +48,7 @@ def test_complementarity(solver, kind):
             with pytest.raises(st.UnsupportedProblem):
                 st.solve(problem, solver())
             continue
-        found = st.solve(problem, solver(), throw=False)
+        found = st.solve(problem, MADE.get(solver) or solver(), throw=False)
         if kind == "infeasible":
             assert found.status is not st.Status.SOLVED
             continue
@@ -56,7 +57,9 @@ def test_complementarity(solver, kind):
         if found.status is st.Status.SOLVED:
             assert st.certify(problem, found.z).residual < 1e-8
             if solver.contract.warm:
-                assert st.solve(problem, solver(), start=found, throw=False).status is st.Status.SOLVED
+                assert (
+                    st.solve(problem, MADE.get(solver) or solver(), start=found, throw=False).status is st.Status.SOLVED
+                )
 
 
 @pytest.mark.parametrize("solver", CONTACT_SOLVERS)
@@ -68,8 +71,10 @@ def test_contact(solver, law):
             with pytest.raises(st.UnsupportedProblem):
                 st.solve(problem, solver())
             continue
-        found = st.solve(problem, solver(), throw=False)
+        found = st.solve(problem, MADE.get(solver) or solver(), throw=False)
         if found.status is st.Status.SOLVED:
             assert st.certify(problem, found).residual < 1e-8, kind
             if solver.contract.warm:
-                assert st.solve(problem, solver(), start=found, throw=False).status is st.Status.SOLVED
+                assert (
+                    st.solve(problem, MADE.get(solver) or solver(), start=found, throw=False).status is st.Status.SOLVED
+                )

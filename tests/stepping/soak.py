@@ -281,7 +281,7 @@ COST = {
     ("log-heap", "time-stepping"): 13.0,
     ("log-heap", "event-driven"): 150.0,
     ("card-house", "time-stepping"): 4.0,
-    ("card-house", "event-driven"): 25.0,
+    ("card-house", "event-driven"): 200.0,
     ("block-feeder", "time-stepping"): 2.0,
     ("block-feeder", "event-driven"): 25.0,
     ("double-action-jack", "event-driven"): 8.0,
