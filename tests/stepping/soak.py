@@ -86,11 +86,11 @@ class Result:
 class Pusher:
     """Forces, torques and controls at random, each for some steps; the scene's own control goes on."""
 
-    def __init__(self, scene: st.Scene, rng: np.random.Generator) -> None:
+    def __init__(self, scene: st.Scene, rng: np.random.Generator, strength: float) -> None:
         self.own, self.rng, self.left = scene.control, rng, 0
         model = scene.model
         self.bodies = [b for b in range(1, model.nbody) if model.body_weldid[b] != 0]
-        self.weight = np.linalg.norm(model.opt.gravity) * model.body_subtreemass
+        self.weight = strength * np.linalg.norm(model.opt.gravity) * model.body_subtreemass
         self.noise = np.zeros(model.nu)
         self.force = np.zeros((model.nbody, 6))
 
@@ -202,12 +202,14 @@ class Ledger:
         return max(after - without, 0.0) / allowed
 
 
-def soak(name: str, stepper: str, steps: int, seed: int, folder: Path | None = None, watch: Any = None) -> Result:
+def soak(
+    name: str, stepper: str, steps: int, seed: int, folder: Path | None = None, watch: Any = None, strength: float = 1.0
+) -> Result:
     """One scene under one stepper. The same arguments give the same steps."""
     result = Result(name, stepper, seed)
     rng = np.random.default_rng([seed, zlib.crc32(f"{name} {stepper}".encode())])
     scene = st.Scene.named(name, **PARAMETERS.get(name, {}))
-    pusher = Pusher(scene, rng)
+    pusher = Pusher(scene, rng, strength)
     made = STEPPERS[stepper]()
     ledger = Ledger(scene.model, made)
 
@@ -306,6 +308,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="takes results, a log, and what was not solved")
     parser.add_argument("--steps", type=int, default=500_000, help="in all")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--strength", type=float, default=1.0, help="of pushes: 1 is up to one and a half weights")
     parser.add_argument("--scene", action="append", choices=list(SCENES), help="one of them; all if none is named")
     parser.add_argument("--stepper", action="append", choices=list(STEPPERS))
     options = parser.parse_args()
@@ -326,11 +329,11 @@ def main() -> int:
                 say(f"  {result.scene}, {result.stepper}: step {result.steps}, unsolved {len(result.unsolved)}")
 
         for (name, stepper), steps in plan(options.steps, options.scene or SCENES, options.stepper or STEPPERS).items():
-            path = options.folder / f"{name}-{stepper}-{options.seed}-{steps}.json"
+            path = options.folder / f"{name}-{stepper}-{options.seed}-{options.strength:g}-{steps}.json"
             if path.exists():
                 result = Result(**json.loads(path.read_text(encoding="utf-8")))
             else:
-                result = soak(name, stepper, steps, options.seed, options.folder, watch)
+                result = soak(name, stepper, steps, options.seed, options.folder, watch, options.strength)
                 path.write_text(json.dumps(asdict(result), indent=1), encoding="utf-8")
             results.append(result)
             say(result.line())
