@@ -1,4 +1,4 @@
-"""The judge of contact cannot be fooled: each test is an answer that was once certified, or a right one that was not."""
+"""The judge of contact cannot be fooled: wrong answers that were certified once, and right ones that were not."""
 
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ def test_connections_that_contradict_each_other_do_not_throw_anything():
     # A slider connected to two points of the world, 2 cm apart along its axis: it stays between or at one of them.
     model = mujoco.MjModel.from_xml_string("""<mujoco><worldbody>
         <body name='slider'><joint type='slide' axis='1 0 0'/><geom size='.1' mass='1'/></body></worldbody>
-        <equality><connect body1='slider' anchor='0 0 0'/><connect body1='slider' anchor='0 0 0'/></equality></mujoco>""")
+        <equality><connect body1='slider' anchor='0 0 0'/><connect body1='slider' anchor='0 0 0'/></equality>
+        </mujoco>""")
     model.eq_data[1, 3:6] += [0.02, 0.0, 0.0]
     data = mujoco.MjData(model)
     for _ in range(100):

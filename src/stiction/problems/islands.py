@@ -1,8 +1,8 @@
 """Contacts that have nothing to do with each other: problems that can be solved, and are judged, apart.
 
-Two trees belong together if a contact or a bilateral row touches both; velocities of one mass matrix, if an entry of it
-or of a row couples them; contacts of which only the Delassus matrix is known, if they act on each other. What touches no
-contact needs no solve at all: it moves freely, or as its joints say.
+Two trees belong together if a contact or a bilateral row touches both; velocities of one mass matrix, if an entry of
+it or of a row couples them; contacts of which only the Delassus matrix is known, if they act on each other. What
+touches no contact needs no solve at all: it moves freely, or as its joints say.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def label_velocities(trees, segments, joints, island):
 
 @kernel
 def label_dense(mass, rows, joints, island, first):
-    """The same for one mass matrix of all velocities; first[i]: a velocity that contact i moves, -1 if there is none."""
+    """The same for one mass matrix of all velocities; first[i]: a velocity that contact i moves, -1 if it moves none."""
     for j in range(len(island)):
         island[j] = j
     for i in range(len(mass)):

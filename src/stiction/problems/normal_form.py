@@ -197,7 +197,8 @@ def contradictions(problem: ContactProblem) -> NDArray[np.int64]:
     rows, rate = np.where(rounding[:, None], 0.0, problem.joints[redundant]), problem.joint_rate[redundant]
     held, _ = problem.respond(np.zeros((problem.n, 3)))
     off, asked = np.abs(rows @ held + rate), np.abs(rows @ problem.velocity + rate)
-    return redundant[off > CONTRADICTION * np.maximum(asked, np.abs(rows) @ np.abs(held) + np.abs(rate))]
+    terms = np.abs(rows) @ np.abs(held) + np.abs(rate)
+    return np.asarray(redundant[off > CONTRADICTION * np.maximum(asked, terms)])
 
 
 @kernel

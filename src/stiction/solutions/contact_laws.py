@@ -28,7 +28,8 @@ def judge_problem(
 ):  # fmt: skip
     """The numbers of a ContactCertificate, in its order; u and mode are filled.
 
-    island, floats: (m,) and (8, m) scratch. What belongs to a tree stands at its first velocity; to an island, at its root
+    island, floats: (m,) and (8, m) scratch; what is of a tree stands at its first velocity, what is of an island at its
+        root
     """
     unbalanced, whole, terms = floats[0], floats[1], floats[2]
     energy, after, demand, heaviest, fastest = floats[3], floats[4], floats[5], floats[6], floats[7]
