@@ -341,7 +341,7 @@ class ContactProblem:
 
     @property
     def contradicting_joints(self) -> NDArray[np.int64]:
-        """Which of these ask for another rate than the rows that they depend on allow: then nothing solves the problem."""
+        """Which of these ask for another rate than the rows that they depend on allow: nothing solves it then."""
         if not len(self.joints):
             return NO_ROWS
         from stiction.problems.normal_form import contradictions

@@ -159,7 +159,7 @@ def label_velocities(trees, segments, joints, island):
 
 @kernel
 def label_dense(mass, rows, joints, island, first):
-    """The same for one mass matrix of all velocities; first[i]: a velocity that contact i moves, -1 if it moves none."""
+    """The same for one mass matrix of all velocities; first[i]: a velocity that contact i moves, or -1."""
     for j in range(len(island)):
         island[j] = j
     for i in range(len(mass)):
