@@ -36,6 +36,7 @@ ASYMMETRY = 1e-9  # of a mass matrix, in units of its largest entry
 PRINTED = 1e-3  # the same of a Delassus matrix, which often comes from a printed file
 SKEW = 1e-6  # cosine between a normal and its tangents, or between tangents, that is still a right angle
 KIND = "ContactProblem"
+NO_ROWS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -322,6 +323,13 @@ class ContactProblem:
 
         return whiten(self)
 
+    @cached_property
+    def labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The number of the island that each velocity, -1 if it touches no contact, and each contact belongs to."""
+        from stiction.problems.islands import label
+
+        return label(self)
+
     @property
     def slides(self) -> bool:
         """Whether the direction of sliding is known of any contact."""
@@ -331,6 +339,15 @@ class ContactProblem:
     def redundant_joints(self) -> NDArray[np.int64]:
         """Which bilateral rows depend on those before them, and carry no impulse."""
         return np.setdiff1d(np.arange(len(self.joints)), self.whitened.kept)
+
+    @property
+    def contradicting_joints(self) -> NDArray[np.int64]:
+        """Which of these ask for another rate than the rows that they depend on allow: nothing solves it then."""
+        if not len(self.joints):
+            return NO_ROWS
+        from stiction.problems.normal_form import contradictions
+
+        return contradictions(self)
 
     @property
     def mass_blocks(self) -> list[NDArray[np.float64]]:

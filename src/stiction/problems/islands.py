@@ -1,12 +1,13 @@
-"""Contacts that have nothing to do with each other: problems that can be solved apart.
+"""Contacts that have nothing to do with each other: problems that can be solved, and are judged, apart.
 
-Two trees belong together if a contact or a bilateral row touches both. What touches no contact needs no solve at all:
-it moves freely, or as its joints say.
+Two trees belong together if a contact or a bilateral row touches both; velocities of one mass matrix, if an entry of
+it or of a row couples them; contacts of which only the Delassus matrix is known, if they act on each other. What
+touches no contact needs no solve at all: it moves freely, or as its joints say.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,51 +29,60 @@ class Island(NamedTuple):
 
 def islands(problem: ContactProblem) -> list[Island]:
     """The parts of a problem that have contacts; one, the problem itself, if it does not fall apart."""
-    n, count = problem.n, len(problem.trees) - 1
-    if count <= 1 or n == 0:
+    of_velocity, of_contact = problem.labels
+    count = int(of_contact.max(initial=-1)) + 1
+    if count <= 1 and (of_velocity == 0).all():
         return [whole(problem)]
-    tree_of = np.repeat(np.arange(count), np.diff(problem.trees))
-    group, label = np.arange(count), np.empty(n, np.int64)
-    found = join_trees(problem.segments, problem.joints, tree_of, group, label)
-    if found == 1 and (group == group[0]).all():
+    if count == 0:
         return [whole(problem)]
-    return [part(problem, group, label, tree_of, k) for k in range(found)]
+    return [part(problem, of_velocity, of_contact, k) for k in range(count)]
+
+
+def label(problem: ContactProblem) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The number of the island that each velocity, -1 without a contact, and each contact belongs to.
+
+    Islands are numbered by their first contact. A contact that touches nothing that moves goes with any of them.
+    """
+    n, m = problem.n, problem.m
+    island = np.empty(n if problem.delassus is not None else m, np.int64)
+    if problem.delassus is not None:
+        label_contacts(problem.delassus, island)
+        first = island
+    elif problem.mass is not None and problem.mass.ndim == 2:
+        first = np.empty(n, np.int64)
+        label_dense(problem.mass, problem.rows, problem.joints, island, first)
+        first = np.where(first >= 0, island[first], -1) if m else first
+    else:
+        label_velocities(problem.trees, problem.segments, problem.joints, island)
+        moves = problem.segments[:, 1] > 0
+        first = np.where(moves, island[np.where(moves, problem.segments[:, 0], 0)], -1) if m else np.full(n, -1)
+    roots, at, inverse = np.unique(first[first >= 0], return_index=True, return_inverse=True)
+    rank = np.empty(len(roots), np.int64)
+    rank[np.argsort(at)] = np.arange(len(roots))
+    of_contact = np.zeros(n, np.int64)
+    of_contact[first >= 0] = rank[inverse]
+    number = np.full(max(m, n) + 1, -1)
+    number[roots] = rank
+    return number[island[:m]] if problem.delassus is None else np.zeros(0, np.int64), of_contact
 
 
 def whole(problem: ContactProblem) -> Island:
     return Island(problem, np.arange(problem.n), np.arange(problem.m), np.arange(len(problem.joints)))
 
 
-def part(
-    problem: ContactProblem,
-    group: NDArray[np.int64],
-    label: NDArray[np.int64],
-    tree_of: NDArray[np.int64],
-    k: int,
-) -> Island:
+def rest(problem: ContactProblem) -> Island:
+    """What touches no contact."""
+    return part(problem, *problem.labels, -1)
+
+
+def part(problem: ContactProblem, of_velocity: NDArray[np.int64], of_contact: NDArray[np.int64], k: int) -> Island:
     """The k-th island as a problem; nothing is checked again."""
-    assert problem.mass is not None
-    contacts = np.flatnonzero(label == k)
-    trees = np.flatnonzero(group == k)
-    sizes = np.diff(problem.trees)
-    inside = group[tree_of] == k
+    contacts = np.flatnonzero(of_contact == k)
+    inside = of_velocity == k
     velocities = np.flatnonzero(inside)
     joints = np.flatnonzero((problem.joints[:, inside] != 0.0).any(axis=1)) if len(problem.joints) else NO_JOINTS
-    renumbered = np.cumsum(inside) - 1  # where a velocity of the whole has gone
-    segments = np.array(problem.segments[contacts])
-    segments[:, 0::2] = np.where(segments[:, 1::2] > 0, renumbered[segments[:, 0::2]], 0)
-    if problem.mass.ndim == 3:
-        mass = problem.mass[trees]
-    else:
-        flat = np.repeat(group == k, sizes**2)
-        mass = problem.mass.ravel()[flat]
-    width = int((segments[:, 1] + segments[:, 3]).max(initial=0)) if problem.mass.ndim == 1 else problem.rows.shape[2]
     fields = {
-        "mass": mass,
-        "trees": np.concatenate([[0], np.cumsum(sizes[trees])]),
         "velocity": problem.velocity[velocities],
-        "rows": np.ascontiguousarray(problem.rows[contacts][:, :, :width]),
-        "segments": segments,
         "friction": problem.friction[contacts],
         "gap_rate": problem.gap_rate[contacts],
         "joints": np.ascontiguousarray(problem.joints[np.ix_(joints, velocities)]),
@@ -84,43 +94,125 @@ def part(
         "offset": None,
         "dim": problem.dim,
     }
-    return Island(restored(fields), contacts, velocities, joints)
+    return Island(restored(fields | dynamics(problem, contacts, inside, velocities)), contacts, velocities, joints)
+
+
+def dynamics(
+    problem: ContactProblem,
+    contacts: NDArray[np.int64],
+    inside: NDArray[np.bool_],
+    velocities: NDArray[np.int64],
+) -> dict[str, Any]:
+    """Mass and rows of an island, or its Delassus matrix, in the form that the whole has."""
+    rows, segments = problem.rows[contacts], np.array(problem.segments[contacts])
+    if problem.mass is None:
+        assert problem.delassus is not None
+        assert problem.offset is not None
+        places = (3 * contacts[:, None] + np.arange(3)).ravel()
+        return {
+            "mass": None,
+            "trees": problem.trees,
+            "rows": rows,
+            "segments": segments,
+            "delassus": problem.delassus[np.ix_(places, places)],
+            "offset": problem.offset[places],
+        }
+    if problem.mass.ndim == 2:
+        segments[:] = 0, len(velocities), 0, 0
+        mass = problem.mass[np.ix_(velocities, velocities)]
+        return {
+            "mass": mass,
+            "trees": np.array([0, len(velocities)]),
+            "rows": np.ascontiguousarray(rows[:, :, velocities]),
+            "segments": segments,
+        }
+    sizes = np.diff(problem.trees)
+    chosen = inside[np.minimum(problem.trees[:-1], problem.m - 1)] & (sizes > 0)
+    renumbered = np.cumsum(inside) - 1  # where a velocity of the whole has gone
+    segments[:, 0::2] = np.where(segments[:, 1::2] > 0, renumbered[segments[:, 0::2]], 0)
+    by_body = problem.mass.ndim == 3
+    width = rows.shape[2] if by_body else int((segments[:, 1] + segments[:, 3]).max(initial=0))
+    return {
+        "mass": problem.mass[chosen] if by_body else problem.mass[np.repeat(chosen, sizes**2)],
+        "trees": np.concatenate([[0], np.cumsum(sizes[chosen])]),
+        "rows": np.ascontiguousarray(rows[:, :, :width]),
+        "segments": segments,
+    }
 
 
 NO_JOINTS = np.zeros(0, np.int64)
 
 
 @kernel
-def join_trees(segments, joints, tree_of, group, label):
-    """Number the islands: `group` of each tree, -1 without a contact, `label` of each contact; how many there are."""
+def label_velocities(trees, segments, joints, island):
+    """island[j]: the first velocity of the island that velocity j is on. Trees that rows join belong together."""
+    for b in range(len(trees) - 1):
+        for j in range(trees[b], trees[b + 1]):
+            island[j] = trees[b]
     for i in range(len(segments)):
         if segments[i, 1] > 0 and segments[i, 3] > 0:
-            unite(group, tree_of[segments[i, 0]], tree_of[segments[i, 2]])
+            unite(island, segments[i, 0], segments[i, 2])
     for k in range(len(joints)):
-        first = -1
-        for j in range(len(tree_of)):
-            if joints[k, j] != 0.0:
-                if first < 0:
-                    first = tree_of[j]
-                unite(group, first, tree_of[j])
-    for b in range(len(group)):
-        group[b] = root(group, b)
-    # Islands are numbered by their first contact; a root's number is kept below -1 until all have one.
-    found = 0
-    for i in range(len(segments)):
-        if segments[i, 1] > 0:
-            top = group[tree_of[segments[i, 0]]]
-            if top >= 0:
-                for b in range(len(group)):
-                    if group[b] == top:
-                        group[b] = -2 - found
-                found += 1
-            label[i] = -2 - group[tree_of[segments[i, 0]]]
-        else:
-            label[i] = 0  # touches nothing that moves: any island will do
-    for b in range(len(group)):
-        group[b] = -2 - group[b] if group[b] <= -2 else -1
-    return max(found, 1)
+        unite_row(joints[k], island, -1)
+    flatten(island)
+
+
+@kernel
+def label_dense(mass, rows, joints, island, first):
+    """The same for one mass matrix of all velocities; first[i]: a velocity that contact i moves, or -1."""
+    for j in range(len(island)):
+        island[j] = j
+    for i in range(len(mass)):
+        for j in range(i):
+            if mass[i, j] != 0.0:
+                unite(island, i, j)
+    for i in range(len(rows)):
+        first[i] = -1
+        for c in range(3):
+            first[i] = unite_row(rows[i, c], island, first[i])
+    for k in range(len(joints)):
+        unite_row(joints[k], island, -1)
+    flatten(island)
+
+
+@kernel
+def label_contacts(delassus, island):
+    """The same where only u = W p + q is known: contacts that act on each other; by their first contact."""
+    for i in range(len(island)):
+        island[i] = i
+    for i in range(len(island)):
+        for j in range(i):
+            if acts(delassus, i, j) or acts(delassus, j, i):
+                unite(island, i, j)
+    flatten(island)
+
+
+@kernel
+def acts(delassus, i, j):
+    """Whether impulses at contact j move contact i."""
+    for a in range(3 * i, 3 * i + 3):
+        for b in range(3 * j, 3 * j + 3):
+            if delassus[a, b] != 0.0:
+                return True
+    return False
+
+
+@kernel
+def unite_row(row, island, first):
+    """Join all velocities that a row moves, and `first` if it is not -1; returns one of them."""
+    for j in range(len(row)):
+        if row[j] != 0.0:
+            if first >= 0:
+                unite(island, first, j)
+            first = j
+    return first
+
+
+@kernel
+def flatten(group):
+    """Every member refers to the root itself; roots come before their members."""
+    for a in range(len(group)):
+        group[a] = group[group[a]]
 
 
 @kernel

@@ -7,9 +7,12 @@ With M = G Gᵀ and x = Gᵀ v the mass becomes one, a row a becomes G⁻¹ a, a
 G is upper triangular: velocities of a tree are numbered from its root, so that neither the factor nor a row ever
 touches more than a body's ancestors.
 
-Contact i is divided by its own size, s_i = 1 / sqrt(trace(L_i L_iᵀ) / 3), and velocities by τ, the largest free contact
-velocity: impulses come back as p_i = s_i τ p̂_i. Bilateral rows are made orthonormal one by one; one that depends on
-those before it is left out (Drumwright's FIND-INDICES [Drumwright2013, Algorithm 2], in O(m²) a row), and x is kept in
+Contact i is divided by its own size, s_i = 1 / sqrt(trace(L_i L_iᵀ) / 3), and velocities by τ, the largest free
+velocity of a contact that can close in this step: impulses come back as p_i = s_i τ p̂_i. A contact can close if its
+gap_rate is not beyond what the energy of its island allows it to approach at; one that cannot sets no scale.
+
+Bilateral rows are made orthonormal one by one; one that depends on those before it, or that is rounding beside the
+largest of them, is left out (Drumwright's FIND-INDICES [Drumwright2013, Algorithm 2], in O(m²) a row), and x is kept in
 the space that the others leave.
 """
 
@@ -23,6 +26,7 @@ from stiction.compiled import kernel, sums
 from stiction.errors import InvalidProblem
 from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
 from stiction.problems.contact import densified as densified
+from stiction.problems.islands import label_velocities
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
     from stiction.problems.contact import ContactProblem
 
 DEPENDENT = 1e-9  # part of a bilateral row that others leave of it, below which it is redundant
+ABOUT, DECIDED = 0.01, -1.0  # part of the most that is left of a row's square which is as good; no longer asked
+NOISE_ROW = 1e-10  # size of a bilateral row, over the largest, below which it is rounding: a plane loop's third row
+CONTRADICTION = 1e-8  # what a redundant row is off by, over its own terms, that is no rounding
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
 INDEFINITE = 1e-3  # the size, in the same units, up to which negative ones are the errors of a printed file
 ROUNDED = 1e-6  # part of its bodies' whole motion below which a free velocity may be what rounding left of it
@@ -46,6 +53,11 @@ class Whitened(NamedTuple):
     friction: NDArray[np.float64]  # (n,)
     scale: NDArray[np.float64]  # (n,) s
     tau: float  # τ, in m/s times s
+    pace: NDArray[np.float64]  # (n,) the largest free velocity on the contact's island, in m/s
+    heavy: NDArray[np.float64]  # (n,) size of the heavier of the two bodies along the normal
+    joint_size: NDArray[
+        np.float64
+    ]  # (3, j) 1 / |row| of each bilateral row, the same of the heaviest tree on it; scratch
     factor: NDArray[np.float64]  # Gᵀ: lower triangles of the mass's blocks, one after the other, diagonals inverted
     place: NDArray[np.int64]  # (m,) where the block that begins at a velocity begins in `factor`
     joints: NDArray[np.float64]  # (r, m) orthonormal bilateral rows that are not redundant
@@ -67,25 +79,26 @@ def whiten(problem: ContactProblem) -> Whitened:
 
 
 def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
-    m, n, trees = problem.m, problem.n, problem.trees
+    m, n, j, trees = problem.m, problem.n, len(problem.joints), problem.trees
     factor, place = np.empty(mass.size), np.empty(m, np.int64)
-    free, bias, scale = np.empty(m), np.empty((n, 3)), np.empty(n)
-    joints, kept, triangle, segments = NO_ROWS, NONE, NO_ROWS, problem.segments
-    if not len(problem.joints):
+    free, bias, scale, pace, heavy = np.empty(m), np.empty((n, 3)), np.empty(n), np.empty(n), np.empty(n)
+    island, by_island = np.empty(m, np.int64), np.empty((3, m))
+    joints, kept, triangle, segments, joint_size = NO_ROWS, NONE, NO_ROWS, problem.segments, np.empty((3, j))
+    if not j:
         rows = np.empty(problem.rows.shape)
         tau = whiten_free(
             mass.reshape(-1), trees, problem.velocity, problem.rows, problem.segments, problem.gap_rate,
-            factor, place, rows, free, bias, scale,
+            factor, place, rows, free, bias, scale, pace, heavy, island, by_island,
         )  # fmt: skip
     else:
-        most = min(len(problem.joints), m)
-        white, joints, triangle = np.empty((len(problem.joints), m)), np.empty((most, m)), np.zeros((most, most))
+        most = min(j, m)
+        white, joints, triangle = np.empty((j, m)), np.empty((most, m)), np.zeros((most, most))
         kept, wanted = np.empty(most, np.int64), np.empty(most)
         rows, segments = np.empty((n, 3, m)), np.empty((n, 4), np.int64)
         tau, rank = whiten_jointed(
             mass.reshape(-1), trees, problem.velocity, problem.rows, problem.segments, problem.gap_rate,
             problem.joints, problem.joint_rate, factor, place, white, joints, kept, triangle, wanted,
-            rows, segments, free, bias, scale,
+            rows, segments, free, bias, scale, pace, heavy, joint_size, island, by_island,
         )  # fmt: skip
         segments.flags.writeable = False
         joints, kept, triangle = joints[:rank], kept[:rank], triangle[:rank, :rank]
@@ -93,7 +106,8 @@ def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
         row = int(-tau) - 1
         raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {row} on")
     return Whitened(
-        rows, segments, free, bias, problem.friction, scale, tau, factor, place, joints, kept, triangle
+        rows, segments, free, bias, problem.friction, scale, tau, pace, heavy, joint_size, factor, place,
+        joints, kept, triangle,
     )  # fmt: skip
 
 
@@ -116,11 +130,31 @@ def of_delassus(problem: ContactProblem) -> Whitened:
     segments = np.tile(np.array([0, width, 0, 0]), (n, 1))
     segments.flags.writeable = False
     rows, bias = np.ascontiguousarray(rows), problem.offset.reshape(n, 3).copy()
-    free, scale = np.zeros(width), np.empty(n)
-    tau = unit_contacts(rows, segments, free, bias, scale)
+    scale = np.zeros(n)
+    unit_contacts(rows, segments, bias, scale)
+    velocity = bias / scale[:, None]
+    size, pace = paces(velocity, problem.labels[1])
+    tau = float((scale * size).max(initial=0.0)) or float(np.abs(bias).max(initial=0.0)) or 1.0
+    bias /= tau
+    pace = np.where(pace > 0.0, pace, tau / scale)
     return Whitened(
-        rows, segments, free, bias, problem.friction, scale, tau, np.zeros(0), NONE, NO_ROWS, NONE, NO_ROWS
+        rows, segments, np.zeros(width), bias, problem.friction, scale, tau, pace, scale, np.empty((3, 0)),
+        np.zeros(0), NONE, NO_ROWS, NONE, NO_ROWS,
     )  # fmt: skip
+
+
+def paces(free: NDArray[np.float64], label: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Free contact velocities that count, and the largest on each contact's island, where only these are known.
+
+    What a contact would need to close is not known then: one that opens faster than all that approach move sets none.
+    """
+    count = int(label.max(initial=-1)) + 1
+    opening, speed = free[:, 0], np.abs(free).max(axis=1, initial=0.0)
+    fastest = np.zeros(count)
+    np.maximum.at(fastest, label, np.where(opening <= 0.0, speed, 0.0))
+    size = np.where(opening <= fastest[label], speed, 0.0)
+    np.maximum.at(fastest, label, size)
+    return size, fastest[label]
 
 
 def velocities(
@@ -152,33 +186,42 @@ def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDA
     return velocity, joint_impulse
 
 
-def independent_rows(
-    white: NDArray[np.float64], dependent: float = DEPENDENT, least: float = 0.0
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Orthonormal rows that span the same space, which rows they come from, and the triangle between them.
-
-    dependent: part of a row that the others leave of it, below which it counts as depending on them
-    least: length below which a row counts as if it had that length
-    """
-    count, m = white.shape
-    most = min(count, m)
-    basis, kept, triangle = np.zeros((most, m)), np.empty(most, np.int64), np.zeros((most, most))
-    rank = gram_schmidt(white, dependent, least, basis, kept, triangle)
-    return basis[:rank], kept[:rank], triangle[:rank, :rank]
+def contradictions(problem: ContactProblem) -> NDArray[np.int64]:
+    """Which redundant bilateral rows ask for another rate than the rows that they depend on allow."""
+    if len(problem.whitened.kept) == len(problem.joints):
+        return NONE
+    redundant = problem.redundant_joints
+    size = problem.whitened.joint_size[0]  # 1 / |row|, 0 of a zero row
+    length = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0.0)
+    rounding = length[redundant] <= NOISE_ROW * length.max()
+    rows, rate = np.where(rounding[:, None], 0.0, problem.joints[redundant]), problem.joint_rate[redundant]
+    held, _ = problem.respond(np.zeros((problem.n, 3)))
+    off, asked = np.abs(rows @ held + rate), np.abs(rows @ problem.velocity + rate)
+    terms = np.abs(rows) @ np.abs(held) + np.abs(rate)
+    return np.asarray(redundant[off > CONTRADICTION * np.maximum(asked, terms)])
 
 
 @kernel
-def gram_schmidt(white, dependent, least, basis, kept, triangle):
-    """Row by row, twice for safety; a row of which the others leave nothing is skipped. The number of rows kept."""
+def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
+    """Orthonormal rows that span those of `white`; returns their number, the rank.
+
+    Next comes the first row of which about as much is left as of any: rows that nearly depend on others come last, and
+    do not spoil what follows with their rounding errors. left: (rows,) scratch, part of each row's square that is left
+    """
     m = white.shape[1]
-    rank = 0
     for i in range(len(white)):
-        if rank == len(basis):
+        size = max(dot(white[i], white[i], m), least * least)
+        left[i] = dot(white[i], white[i], m) / size if size > 0.0 else DECIDED
+    rank = 0
+    while rank < len(basis):
+        i = next_row(left)
+        if i < 0:
             break
+        # What the rows so far leave of it, twice for safety.
         rest, along = basis[rank], triangle[rank]
         for j in range(m):
             rest[j] = white[i, j]
-        size = dot(rest, rest, m)
+        size = max(dot(rest, rest, m), least * least)
         for u in range(rank):
             along[u] = 0.0
         for _ in range(2):
@@ -186,34 +229,63 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle):
                 part = dot(basis[u], rest, m)
                 along[u] += part
                 subtract_multiple(rest, part, basis[u], m)
-        left = dot(rest, rest, m)
-        if left > dependent * dependent * max(size, least * least):
-            length = left**0.5
-            along[rank] = length
+        length = dot(rest, rest, m) ** 0.5
+        part = length * length / size
+        if part <= dependent * dependent:
+            left[i] = DECIDED
+        elif part < 0.25 * left[i]:  # less than was thought: perhaps another row has more
+            left[i] = part
+        else:
+            along[rank], kept[rank], left[i] = length, i, DECIDED
             for j in range(m):
                 rest[j] /= length
-            kept[rank] = i
+            for k in range(len(white)):
+                if left[k] >= 0.0:
+                    part = dot(white[k], rest, m)
+                    left[k] = max(left[k] - part * part / max(dot(white[k], white[k], m), least * least), 0.0)
             rank += 1
     return rank
 
 
 @kernel
-def whiten_free(mass, trees, velocity, rows, segments, gap_rate, factor, place, white, free, bias, scale):
-    """The normal form of a problem without joints; τ, or -(1 + i) if the mass is not positive from row i on."""
+def next_row(left):
+    """The first row of which about as much is left as of any; -1 if all are decided."""
+    most = DECIDED
+    for i in range(len(left)):
+        most = max(most, left[i])
+    if most >= 0.0:
+        for i in range(len(left)):
+            if left[i] >= ABOUT * most:
+                return i
+    return -1
+
+
+@kernel
+def whiten_free(
+    mass, trees, velocity, rows, segments, gap_rate, factor, place, white, free, bias, scale, pace, heavy,
+    island, by_island,
+):  # fmt: skip
+    """The normal form of a problem without joints; τ, or -(1 + i) if the mass is not positive from row i on.
+
+    island, by_island: (m,), (3, m) scratch
+    """
     failed = factor_blocks(mass, trees, factor, place)
     if failed >= 0:
         return -1.0 - failed
     whiten_velocity(factor, trees, velocity, free)
     for i in range(len(rows)):
         whiten_rows(factor, place, rows[i], segments[i], white[i])
-        bias[i, 0], bias[i, 1], bias[i, 2] = gap_rate[i], 0.0, 0.0
-    return unit_contacts(white, segments, free, bias, scale)
+        heavy[i] = heavier(white[i, 0], segments[i])
+        bias[i, 0], bias[i, 1], bias[i, 2], scale[i] = gap_rate[i], 0.0, 0.0, 0.0
+    unit_contacts(white, segments, bias, scale)
+    label_velocities(trees, segments, bias[:0], island)
+    return set_pace(white, segments, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace)
 
 
 @kernel
 def whiten_jointed(
     mass, trees, velocity, rows, segments, gap_rate, given, rate, factor, place, joints, basis, kept, triangle, wanted,
-    white, whole, free, bias, scale,
+    white, whole, free, bias, scale, pace, heavy, joint_size, island, by_island,
 ):  # fmt: skip
     """The same with bilateral rows projected out, and how many of them are independent."""
     m = len(velocity)
@@ -221,19 +293,22 @@ def whiten_jointed(
     if failed >= 0:
         return -1.0 - failed, 0
     whiten_velocity(factor, trees, velocity, free)
+    # Whiten the bilateral rows, choose independent ones, and move freely with these held.
     for i in range(len(given)):
         for j in range(m):
             joints[i, j] = given[i, j]
         whiten_dense(factor, trees, joints[i])
-    rank = gram_schmidt(joints, DEPENDENT, 0.0, basis, kept, triangle)
-    for u in range(rank):
-        wanted[u] = (-rate[kept[u]] - dot(triangle[u], wanted, u)) / triangle[u, u]
+        joint_size[0, i], joint_size[1, i] = row_sizes(joints[i], trees)
+    rank = choose_rows(joints, basis, kept, triangle, joint_size[2])
+    set_wanted(rate, kept, triangle, rank, wanted)
     for u in range(rank):
         subtract_multiple(free, dot(basis[u], free, m) - wanted[u], basis[u], m)
+    # Contacts are left with what the joints let move; joints that are driven move the contacts.
     for i in range(len(rows)):
         whole[i, 0], whole[i, 1], whole[i, 2], whole[i, 3] = 0, m, 0, 0
         size, left = 0.0, 0.0
         spread(factor, place, rows[i], segments[i], white[i])
+        heavy[i] = heaviest(white[i, 0], segments[i])
         for c in range(3):
             row = white[i, c]
             size += dot(row, row, m)
@@ -242,14 +317,119 @@ def whiten_jointed(
                 for u in range(rank):
                     along = dot(basis[u], row, m)
                     subtract_multiple(row, along, basis[u], m)
-                    bias[i, c] += along * wanted[u]  # joints that are driven move the contacts
+                    bias[i, c] += along * wanted[u]
             left += dot(row, row, m)
         if left <= DEPENDENT * DEPENDENT * size:
             # What joints hold entirely is left with rounding errors, which must not be scaled up to a contact.
             for c in range(3):
                 for j in range(m):
                     white[i, c, j] = 0.0
-    return unit_contacts(white, whole, free, bias, scale), rank
+        else:
+            normal = dot(white[i, 0], white[i, 0], m)
+            heavy[i] = max(heavy[i], 1.0 / normal**0.5 if normal > 0.0 else 0.0)
+        scale[i] = size
+    unit_contacts(white, whole, bias, scale)
+    label_velocities(trees, segments, given, island)
+    tau = set_pace(white, whole, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace)
+    return tau, rank
+
+
+@kernel
+def heavier(row, segment):
+    """1 / |row| of the side of a contact's whitened row that is moved less."""
+    first, second = segment[1], segment[3]
+    one = dot(row, row, first) if first > 0 else 0.0
+    other = dot(row[first:], row[first:], second) if second > 0 else 0.0
+    return size_of_lesser(one, other)
+
+
+@kernel
+def heaviest(row, segment):
+    """The same of a row over all velocities."""
+    one = dot(row[segment[0] :], row[segment[0] :], segment[1]) if segment[1] > 0 else 0.0
+    other = dot(row[segment[2] :], row[segment[2] :], segment[3]) if segment[3] > 0 else 0.0
+    return size_of_lesser(one, other)
+
+
+@kernel
+def size_of_lesser(one, other):
+    least = one if other <= 0.0 else other if one <= 0.0 else min(one, other)
+    return 1.0 / least**0.5 if least > 0.0 else 0.0
+
+
+@kernel
+def row_sizes(row, trees):
+    """1 / |row| of a whitened bilateral row, and the same of the tree on it that it moves least; 0 if it is zero."""
+    total, least = 0.0, np.inf
+    for b in range(len(trees) - 1):
+        part = row[trees[b] : trees[b + 1]]
+        square = dot(part, part, len(part))
+        total += square
+        if square > 0.0:
+            least = min(least, square)
+    return (1.0 / total**0.5, 1.0 / least**0.5) if total > 0.0 else (0.0, 0.0)
+
+
+@kernel
+def consistent_rates(mass, trees, given, rate, factor, place, joints, basis, kept, triangle, wanted, left):
+    """Make bilateral rows consistent (see `leave_redundant`); returns the number of independent ones."""
+    if factor_blocks(mass, trees, factor, place) >= 0:
+        return 0
+    for i in range(len(given)):
+        for j in range(given.shape[1]):
+            joints[i, j] = given[i, j]
+        whiten_dense(factor, trees, joints[i])
+    rank = choose_rows(joints, basis, kept, triangle, left)
+    set_wanted(rate, kept, triangle, rank, wanted)
+    leave_redundant(joints, basis, kept, wanted, rank, given, rate, left)
+    return rank
+
+
+@kernel
+def choose_rows(joints, basis, kept, triangle, left):
+    """Orthonormal rows that span the whitened bilateral ones, but for those that are rounding; their number."""
+    return gram_schmidt(joints, DEPENDENT, NOISE_ROW / DEPENDENT * longest(joints), basis, kept, triangle, left)
+
+
+@kernel
+def longest(rows):
+    largest = 0.0
+    for i in range(len(rows)):
+        largest = max(largest, dot(rows[i], rows[i], rows.shape[1]))
+    return largest**0.5
+
+
+@kernel
+def set_wanted(rate, kept, triangle, rank, wanted):
+    """The velocities along the orthonormal rows at which the kept rows have their rates."""
+    for u in range(rank):
+        wanted[u] = (-rate[kept[u]] - dot(triangle[u], wanted, u)) / triangle[u, u]
+
+
+@kernel
+def leave_redundant(joints, basis, kept, wanted, rank, given, rate, left):
+    """Give rows that were left out the rates at which the kept ones move them; those that are rounding become zero.
+
+    Errors of redundant rows never agree to the last digit, and rows that contradict each other cannot all be held: the
+    rows of a step, whose rates only take errors back, ask for nothing that others do not allow.
+    """
+    m = joints.shape[1]
+    noise = NOISE_ROW * longest(joints)
+    for i in range(len(rate)):
+        left[i] = 1.0
+    for u in range(rank):
+        left[kept[u]] = 0.0
+    for i in range(len(rate)):
+        if left[i] == 0.0:
+            continue
+        moved = 0.0
+        for u in range(rank):
+            moved += dot(joints[i], basis[u], m) * wanted[u]
+        rate[i] = -moved
+        if dot(joints[i], joints[i], m) <= noise * noise:
+            rate[i] = 0.0
+            for j in range(m):
+                given[i, j] = 0.0
 
 
 @kernel
@@ -258,7 +438,7 @@ def factor_blocks(mass, trees, factor, place):
     at = 0
     for b in range(len(trees) - 1):
         size = trees[b + 1] - trees[b]
-        if size:  # a tree without velocities has no place, and as the last one none in the array either
+        if size > 0:  # an empty tree has no velocity to keep its place at
             place[trees[b]] = at
         failed = tree_factor(mass[at : at + size * size], size, factor[at : at + size * size])
         if failed >= 0:
@@ -428,30 +608,64 @@ def add_rows(rows, segment, p0, p1, p2, x):
         x[other + j] += p0 * r0[j] + p1 * r1[j] + p2 * r2[j]
 
 
-@sums
-def unit_contacts(rows, segments, free, bias, scale):
-    """Divide every contact by its size, and velocities by the largest free one of a contact, τ, which is returned."""
-    tau = 0.0
+@kernel
+def unit_contacts(rows, segments, bias, scale):
+    """Divide every contact by its size, kept in `scale`.
+
+    scale: on entry, the squared size of rows that turn out to be zero, as joints may have left them; 0 if unknown
+    """
     for i in range(len(rows)):
         width = segments[i, 1] + segments[i, 3]
         r0, r1, r2 = rows[i, 0], rows[i, 1], rows[i, 2]
         size = dot(r0, r0, width) + dot(r1, r1, width) + dot(r2, r2, width)
+        size = size if size > 0.0 else scale[i]
         s = 1.0 / (size / 3.0) ** 0.5 if size > 0.0 else 1.0
         scale[i] = s
         for j in range(width):
             r0[j] *= s
             r1[j] *= s
             r2[j] *= s
-        u0, u1, u2 = rows_dot(rows[i], segments[i], free)
-        b0, b1, b2 = bias[i, 0] * s, bias[i, 1] * s, bias[i, 2] * s
-        bias[i, 0], bias[i, 1], bias[i, 2] = b0, b1, b2
-        whole = run_size(segments[i, 0], segments[i, 1], free) + run_size(segments[i, 2], segments[i, 3], free)
-        tau = max(tau, abs(u0 + b0), abs(u1 + b1), abs(u2 + b2), ROUNDED * (whole + abs(b0)))
-    if not tau > 0.0:
-        tau = 1.0
+        bias[i, 0], bias[i, 1], bias[i, 2] = bias[i, 0] * s, bias[i, 1] * s, bias[i, 2] * s
+
+
+@sums
+def set_pace(rows, runs, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace):
+    """Divide velocities by τ, which is returned, and find the largest free velocity on each contact's island.
+
+    rows, runs: as `unit_contacts` left them; segments: which trees a contact touches
+    """
+    energy, demand, fastest = by_island[0], by_island[1], by_island[2]
+    for j in range(len(free)):
+        energy[j], demand[j], fastest[j] = 0.0, 0.0, 0.0
+    # What moves on each island, and what contacts in overlap ask to be moved.
+    for j in range(len(free)):
+        energy[island[j]] += free[j] * free[j]
+    for i in range(len(rows)):
+        if gap_rate[i] < 0.0 and segments[i, 1] > 0:
+            demand[island[segments[i, 0]]] -= gap_rate[i] * heavy[i]
+    # The free velocities of contacts that can close; of the others only where there are none.
+    tau, any_speed = 0.0, 0.0
+    for i in range(len(rows)):
+        u0, u1, u2 = rows_dot(rows[i], runs[i], free)
+        u0, u1, u2, gap = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2], scale[i] * gap_rate[i]
+        any_speed = max(any_speed, abs(u0), abs(u1), abs(u2))
+        size = abs(u0)
+        if segments[i, 1] > 0:
+            size, at = 0.0, island[segments[i, 0]]
+            if gap <= 3.0**0.5 * (energy[at] ** 0.5 + demand[at]):
+                whole = run_size(segments[i, 0], segments[i, 1], free) + run_size(segments[i, 2], segments[i, 3], free)
+                size = max(abs(u0 - gap), abs(u1), abs(u2), -gap, -u0, ROUNDED * whole)
+            fastest[at] = max(fastest[at], size / scale[i])
+        pace[i] = size / scale[i]
+        tau = max(tau, size)
+    tau = tau if tau > 0.0 else any_speed if any_speed > 0.0 else 1.0
     inverse = 1.0 / tau
     for j in range(len(free)):
         free[j] *= inverse
     for i in range(len(rows)):
         bias[i, 0], bias[i, 1], bias[i, 2] = bias[i, 0] * inverse, bias[i, 1] * inverse, bias[i, 2] * inverse
+        if segments[i, 1] > 0:
+            pace[i] = fastest[island[segments[i, 0]]]
+        if not pace[i] > 0.0:
+            pace[i] = tau / scale[i]
     return tau

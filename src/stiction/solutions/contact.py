@@ -10,9 +10,20 @@ Contact i has a local scale W_i, the mean diagonal of its Delassus block, which 
     momentum          what is left of M (v - v_free) - Jᵀ p, as a velocity felt at a contact
     joint             |J v + joint_rate|
 
-`residual` is the largest of them over the velocity scale of the problem, the largest free velocity of a contact or
-bilateral row; where these cancel, as between bodies that fall together, a millionth of what the whole motion of its
-bodies, (v · M v)^½, would be along the contact.
+`residual` is the largest of them over the velocity scale of its island: the fastest free motion along a contact that
+can close in this step, bilateral rows held or not. A contact can close if its gap_rate is not beyond what the island's
+energy could make it approach at; the gap_rate of one that cannot sets no scale. So each island is judged by itself, and
+the whole is as bad as its worst.
+
+- Where free velocities cancel, as between bodies that fall together, the scale is a millionth of what the whole motion
+  of its bodies, (v · M v)^½, would be along the contact. The same part of all impulses that act on its bodies is
+  allowed for: a light body between heavy ones has the rounding errors of their loads. Impulses far beyond what the
+  island's motion could press with count no more, so that an enormous one hides nothing.
+- Momentum is balanced on every tree, with contacts or without, in terms of its own; a bilateral row is measured by its
+  own free velocity.
+- `energy`: the motion after the step is at most that without contact and a hundred times what overlaps and bilateral
+  rows ask for, each by itself. Rows that nearly depend on each other can ask for absurd velocities; those are not
+  certified.
 """
 
 from __future__ import annotations
@@ -31,10 +42,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.contact import ContactProblem
+    from stiction.problems.islands import Island
     from stiction.solutions.uniqueness import Uniqueness
 
 VISCOUS = KINDS.index("viscous")
-UNKNOWN = np.empty((0, 2))
+UNKNOWN, NO_VELOCITY = np.empty((0, 2)), np.empty(0)
 UNKNOWN.flags.writeable = False
 
 
@@ -51,8 +63,10 @@ class ContactCertificate(NamedTuple):
 
     residual: the largest violation over `scale`
     contact: where it is attained, -1 if it is not at a contact
+    scale: velocity scale of the island where the residual is attained
     beyond_cone: how far the answer is from Coulomb's law on the circular cone, in units of `scale`: for a pyramid or a
         box the price of the approximation; without slip, how much contacts that open are held by
+    energy: by how much the motion exceeds what forces and recoveries can do, as a part of that
     """
 
     residual: float
@@ -65,13 +79,16 @@ class ContactCertificate(NamedTuple):
     joint: float
     scale: float
     beyond_cone: float
+    energy: float = 0.0
 
     def passes(self, tolerance: float) -> bool:
         """Whether the residual is within the tolerance; NaN is not."""
         return self.residual <= tolerance
 
     def __str__(self) -> str:
-        where = f"contact {self.contact}" if self.contact >= 0 else "the bilateral rows"
+        where = f"contact {self.contact}" if self.contact >= 0 else "the bilateral rows or the balance of momentum"
+        if self.energy > 0.0 and self.energy == self.residual:
+            where = "the energy, which nothing in the problem accounts for"
         return f"residual {self.residual:.1e} at {where}"
 
 
@@ -157,7 +174,14 @@ def judge_contact(
     joint_impulse: NDArray[np.float64],
 ) -> tuple[ContactCertificate, NDArray[np.float64], NDArray[np.int64]]:
     """The certificate, the contact velocities and the modes."""
-    n = problem.n
+    from stiction.problems.islands import islands
+    from stiction.problems.normal_form import paces
+
+    if problem.mass is None or problem.mass.ndim == 2:
+        parts = islands(problem)
+        if len(parts) > 1:
+            return judge_apart(problem, parts, velocity, impulse, joint_impulse)
+    n, m = problem.n, problem.m
     white = problem.whitened
     law, facets, rotation, implicit, side = numbers(problem.law)
     u, mode = np.empty((n, 3)), np.empty(n, np.int64)
@@ -168,18 +192,54 @@ def judge_contact(
         assert problem.offset is not None
         free = problem.offset.reshape(n, 3)
         u[:] = free + (problem.delassus @ impulse.ravel()).reshape(n, 3)
+        size = float(paces(free, problem.labels[1])[1].max(initial=0.0))
         found = kernels().judge_delassus(
-            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale,
+            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale, size,
             free, impulse, u, mode,
         )  # fmt: skip
     else:
+        held = problem.respond(np.zeros((n, 3)))[0] if len(problem.joints) else NO_VELOCITY
         found = kernels().judge_problem(
-            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale,
-            problem.mass.reshape(-1), problem.trees, white.factor, problem.rows, problem.segments, problem.gap_rate,
-            problem.velocity, problem.joints, problem.joint_rate, velocity, impulse, joint_impulse,
-            np.empty(problem.m), u, mode,
+            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale, white.heavy,
+            white.joint_size, problem.mass.reshape(-1), problem.trees, white.factor, problem.rows, problem.segments,
+            problem.gap_rate, problem.velocity, held, problem.joints, problem.joint_rate, velocity, impulse,
+            joint_impulse, np.empty(m, np.int64), np.empty((8, m)), u, mode,
         )  # fmt: skip
     return ContactCertificate(*found), u, mode
+
+
+def judge_apart(
+    problem: ContactProblem,
+    parts: list[Island],
+    velocity: NDArray[np.float64],
+    impulse: NDArray[np.float64],
+    joint_impulse: NDArray[np.float64],
+) -> tuple[ContactCertificate, NDArray[np.float64], NDArray[np.int64]]:
+    """The same for a problem without trees that falls apart: island by island; what has no contact is one of them."""
+    from stiction.problems.islands import rest
+
+    u, mode, found = np.empty((problem.n, 3)), np.empty(problem.n, np.int64), []
+    for each in (*parts, rest(problem)):
+        certificate, u[each.contacts], mode[each.contacts] = judge_contact(
+            each.problem, velocity[each.velocities], impulse[each.contacts], joint_impulse[each.joints]
+        )
+        contact = int(each.contacts[certificate.contact]) if certificate.contact >= 0 else -1
+        found.append(certificate._replace(contact=contact))
+    worst = max(found, key=lambda each: (each.residual != each.residual, each.residual))
+    most = {
+        name: max(getattr(each, name) for each in found)
+        for name in (
+            "penetration",
+            "complementarity",
+            "cone",
+            "dissipation",
+            "momentum",
+            "joint",
+            "beyond_cone",
+            "energy",
+        )
+    }
+    return worst._replace(**most), u, mode
 
 
 def judged(

@@ -8,39 +8,49 @@ import numpy as np
 
 from stiction.compiled import kernel, sums
 from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple
-from stiction.problems.normal_form import ROUNDED, add_rows, rows_dot
+from stiction.problems.islands import label_velocities
+from stiction.problems.normal_form import NOISE_ROW, ROUNDED, add_rows, rows_dot
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE = range(3)
 SMALLEST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
 AT_REST = 1e-9  # sliding slower than this part of the velocity scale is sticking
+AMPLIFIED = 100.0  # motion that what overlaps and joints ask for may lead to, over what each asks for by itself
+# A certificate before anything is judged.
+NOTHING = (0.0, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @kernel
 def judge_problem(
-    law, facets, rotation, implicit, side, friction, viscosity, slip, scale,
-    mass, trees, factor, rows, segments, gap_rate, v_free, joints, joint_rate, v, impulse, joint_impulse,
-    unbalanced, u, mode,
+    law, facets, rotation, implicit, side, friction, viscosity, slip, scale, heavy, joint_size,
+    mass, trees, factor, rows, segments, gap_rate, v_free, v_held, joints, joint_rate, v, impulse, joint_impulse,
+    island, floats, u, mode,
 ):  # fmt: skip
-    """The numbers of a ContactCertificate, in its order; u and mode are filled."""
-    momenta = unbalanced  # until it is needed
-    whole_motions(mass, trees, v_free, momenta)
-    joint, size = 0.0, 0.0
-    for k in range(len(joints)):
-        off = abs(dot(joints[k], v, len(v)) + joint_rate[k])
-        joint = off if not off <= joint else joint  # NaN stays
-        size = max(size, abs(dot(joints[k], v_free, len(v)) + joint_rate[k]))
+    """The numbers of a ContactCertificate, in its order; u and mode are filled.
+
+    island, floats: (m,) and (8, m) scratch; what is of a tree stands at its first velocity, what is of an island at its
+        root
+    """
+    unbalanced, whole, terms = floats[0], floats[1], floats[2]
+    energy, after, demand, heaviest, fastest = floats[3], floats[4], floats[5], floats[6], floats[7]
+    label_velocities(trees, segments, joints, island)
+    motions(mass, trees, v_free, v, island, whole, terms, energy, after, demand, heaviest, fastest)
+    demands(segments, gap_rate, heavy, trees, joints, joint_rate, joint_size, island, demand, heaviest)
+    own_terms(
+        segments, scale, impulse, trees, joints, joint_impulse, joint_size, island, energy, demand, heaviest, terms
+    )
     for i in range(len(rows)):
-        offset = gap_rate[i]
-        free0, free1, free2 = rows_dot(rows[i], segments[i], v_free)
-        whole = run_start(segments[i, 0], segments[i, 1], momenta) + run_start(segments[i, 2], segments[i, 3], momenta)
-        whole = whole / scale[i] + abs(offset)
-        size = max(size, abs(free0 + offset), abs(free1), abs(free2), ROUNDED * whole)
         u0, u1, u2 = rows_dot(rows[i], segments[i], v)
-        u[i, 0], u[i, 1], u[i, 2] = u0 + offset, u1, u2
+        u[i, 0], u[i, 1], u[i, 2] = u0 + gap_rate[i], u1, u2
+        size = free_speed(rows[i], segments[i], gap_rate[i], scale[i], v_free, v_held, island, whole, energy, demand)
+        if segments[i, 1] > 0:
+            at = island[segments[i, 0]]
+            fastest[at] = max(fastest[at], size)
     imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_impulse, unbalanced)
-    felt_velocity(factor, trees, unbalanced)
-    found = start(joint, size)
+
+    bounded = len(slip) == 0 and (law != VISCOUS or implicit)
+    found = judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, energy, after, demand, NOTHING)
+    found = judge_joints(joints, joint_rate, joint_size, trees, v_free, v, terms, found)
     for i in range(len(rows)):
         lost = 0.0
         for off in rows_dot(rows[i], segments[i], unbalanced):
@@ -48,48 +58,208 @@ def judge_problem(
         free1, free2 = 0.0, 0.0
         if law == VISCOUS:
             _, free1, free2 = rows_dot(rows[i], segments[i], v_free)
+        size, rounding = abs(gap_rate[i]), 0.0
+        if segments[i, 1] > 0:
+            size = fastest[island[segments[i, 0]]]
+            rounding = ROUNDED / scale[i] * (terms[segments[i, 0]] + run_start(segments[i, 2], segments[i, 3], terms))
         found = judge_contact(
             law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
-            direction(slip, i), impulse[i], u[i], free1, free2, lost, i, found,
+            direction(slip, i), impulse[i], u[i], free1, free2, lost, i, size, max(size, rounding), found,
         )  # fmt: skip
-        mode[i] = mode_of(scale[i], impulse[i], u[i], found[8])
-    return over_size(found)
+        mode[i] = mode_of(scale[i], impulse[i], u[i], size)
+    return found
 
 
 @kernel
-def judge_delassus(law, facets, rotation, implicit, side, friction, viscosity, slip, scale, free, impulse, u, mode):
-    """The same where u is known already."""
-    size = 0.0
-    for i in range(len(free)):
-        for c in range(3):
-            size = max(size, abs(free[i, c]))
-    found = start(0.0, size)
+def judge_delassus(
+    law, facets, rotation, implicit, side, friction, viscosity, slip, scale, size, free, impulse, u, mode
+):
+    """The same where u is known already, and `size`, the largest free velocity that counts."""
+    found = NOTHING
     for i in range(len(free)):
         found = judge_contact(
             law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
-            direction(slip, i), impulse[i], u[i], free[i, 1], free[i, 2], 0.0, i, found,
+            direction(slip, i), impulse[i], u[i], free[i, 1], free[i, 2], 0.0, i, size, size, found,
         )  # fmt: skip
-        mode[i] = mode_of(scale[i], impulse[i], u[i], found[8])
-    return over_size(found)
+        mode[i] = mode_of(scale[i], impulse[i], u[i], size)
+    return found
 
 
 @kernel
-def whole_motions(mass, trees, v, out):
-    """At every velocity the size of its whole tree's motion, (v · M v)^½.
+def motions(mass, trees, v_free, v, island, whole, terms, energy, after, demand, heaviest, fastest):
+    """Motion of each tree, (v · M v)^½: free in `whole`, and that of the change in `terms`; squares of islands' sums.
 
     Over a contact's size it is the velocity that the contact would have if all of that motion were along it: what
     bounds the velocities from which its own is left, where bodies move together.
     """
+    for j in range(len(v)):
+        energy[j], after[j], demand[j], heaviest[j], fastest[j] = 0.0, 0.0, 0.0, 0.0, 0.0
     at = 0
     for b in range(len(trees) - 1):
         first, size = trees[b], trees[b + 1] - trees[b]
-        energy = 0.0
+        free, moved, final = 0.0, 0.0, 0.0
         for i in range(size):
+            pushed, changed = 0.0, 0.0
             for j in range(size):
-                energy += v[first + i] * mass[at + i * size + j] * v[first + j]
-        for i in range(size):
-            out[first + i] = max(energy, 0.0) ** 0.5
+                pushed += mass[at + i * size + j] * v_free[first + j]
+                changed += mass[at + i * size + j] * (v[first + j] - v_free[first + j])
+            free += v_free[first + i] * pushed
+            moved += (v[first + i] - v_free[first + i]) * changed
+            final += v[first + i] * (pushed + changed)
+        if size > 0:
+            whole[first] = positive(free) ** 0.5
+            terms[first] = whole[first] + positive(moved) ** 0.5
+            energy[island[first]] += positive(free)
+            after[island[first]] += positive(final)
         at += size * size
+
+
+@kernel
+def positive(square):
+    """A square without the negative value that rounding may leave of it; NaN stays."""
+    return 0.0 if square < 0.0 else square
+
+
+@kernel
+def demands(segments, gap_rate, heavy, trees, joints, joint_rate, joint_size, island, demand, heaviest):
+    """Of each island: the motion that overlaps and joints ask for, each by itself, and its heaviest contact."""
+    for i in range(len(segments)):
+        if segments[i, 1] > 0:
+            at = island[segments[i, 0]]
+            heaviest[at] = max(heaviest[at], heavy[i])
+            if gap_rate[i] < 0.0:
+                demand[at] -= gap_rate[i] * heavy[i]
+    for k in range(len(joints)):
+        first = first_moved(joints[k])
+        if first >= 0:
+            demand[island[first]] += abs(joint_rate[k]) * joint_size[1, k]
+
+
+@kernel
+def own_terms(
+    segments, scale, impulse, trees, joints, joint_impulse, joint_size, island, energy, demand, heaviest, terms
+):
+    """Add to each tree what impulses move it by, each by itself, from which its motion is left by cancellation.
+
+    What is allowed for rounding, ROUNDED times an impulse, is at most what the island's motion could press its heaviest
+    contact with, so that no impulse is so large that it would hide a violation.
+    """
+    for i in range(len(segments)):
+        if segments[i, 1] > 0:
+            at = island[segments[i, 0]]
+            pressed = max(abs(impulse[i, 0]), abs(impulse[i, 1]), abs(impulse[i, 2]))
+            pressed = min(pressed, heaviest[at] * (energy[at] ** 0.5 + demand[at]) / ROUNDED) / scale[i]
+            terms[segments[i, 0]] += pressed
+            if segments[i, 3] > 0:
+                terms[segments[i, 2]] += pressed
+    for k in range(len(joints)):
+        if joint_size[0, k] > 0.0:
+            at = island[first_moved(joints[k])]
+            most = joint_size[1, k] / joint_size[0, k] * (energy[at] ** 0.5 + demand[at]) / ROUNDED
+            pressed = min(abs(joint_impulse[k]) / joint_size[0, k], most)
+            for b in range(len(trees) - 1):
+                if moves(joints[k], trees[b], trees[b + 1]):
+                    terms[trees[b]] += pressed
+
+
+@kernel
+def free_speed(rows, segment, gap_rate, scale, v_free, v_held, island, whole, energy, demand):
+    """The fastest free motion along a contact, in m/s, joints held or not; 0 if it cannot close in this step."""
+    if segment[1] == 0:
+        return abs(gap_rate)
+    at = island[segment[0]]
+    if not scale * gap_rate <= 3.0**0.5 * (energy[at] ** 0.5 + demand[at]):
+        return 0.0
+    u0, u1, u2 = rows_dot(rows, segment, v_free)
+    size = max(abs(u0), abs(u1), abs(u2), -gap_rate, -u0 - gap_rate)
+    if len(v_held) > 0:
+        u0, u1, u2 = rows_dot(rows, segment, v_held)
+        size = max(size, abs(u0), abs(u1), abs(u2), -u0 - gap_rate)
+    return max(size, ROUNDED / scale * (whole[segment[0]] + run_start(segment[2], segment[3], whole)))
+
+
+@kernel
+def judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, energy, after, demand, found):
+    """Momentum of every tree, against its own terms, and the energy of every island; `unbalanced` becomes a velocity.
+
+    bounded: whether the law adds no energy, so that the motion after the step, (v · M v)^½, is at most that before it
+        and AMPLIFIED times what overlaps and joints ask for
+    """
+    residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess = found
+    at = 0
+    for b in range(len(trees) - 1):
+        first, size = trees[b], trees[b + 1] - trees[b]
+        part, L = unbalanced[first : first + size], factor[at : at + size * size]
+        back_substitute(L, size, part)
+        lost = dot(part, part, size) ** 0.5
+        forward_substitute(L, size, part)
+        if size > 0:
+            ratio = over(lost, terms[first])
+            if worse(ratio, residual):
+                residual, where, scale = ratio, -1, fastest[island[first]]
+            if bounded and island[first] == first:
+                allowed = energy[first] ** 0.5 + AMPLIFIED * demand[first]
+                much = after[first] ** 0.5 - (1.0 + ROUNDED) * allowed
+                much = 0.0 if much <= 0.0 else over(much, allowed)
+                excess = much if worse(much, excess) else excess
+                if worse(much, residual):
+                    residual, where, scale = much, -1, fastest[first]
+        at += size * size
+    return residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess
+
+
+@kernel
+def judge_joints(joints, joint_rate, joint_size, trees, v_free, v, terms, found):
+    """Bilateral rows, each against its own free motion; rows that are rounding beside others count as zero."""
+    residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess = found
+    m, longest = len(v), 0.0
+    for k in range(len(joints)):
+        longest = max(longest, 1.0 / joint_size[0, k] if joint_size[0, k] > 0.0 else 0.0)
+    for k in range(len(joints)):
+        length = 1.0 / joint_size[0, k] if joint_size[0, k] > 0.0 else 0.0
+        off, size = abs(joint_rate[k]), abs(joint_rate[k])
+        if length > NOISE_ROW * longest:
+            off = abs(dot(joints[k], v, m) + joint_rate[k])
+            size = abs(dot(joints[k], v_free, m) + joint_rate[k])
+            for b in range(len(trees) - 1):
+                if moves(joints[k], trees[b], trees[b + 1]):
+                    size = max(size, ROUNDED * length * terms[trees[b]])
+        joint = off if not off <= joint else joint  # NaN stays
+        ratio = over(off, size)
+        if worse(ratio, residual):
+            residual, where, scale = ratio, -1, size
+    return residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess
+
+
+@kernel
+def first_moved(row):
+    """The first velocity that a row moves, -1 if there is none."""
+    for j in range(len(row)):
+        if row[j] != 0.0:
+            return j
+    return -1
+
+
+@kernel
+def moves(row, start, end):
+    for j in range(start, end):
+        if row[j] != 0.0:
+            return True
+    return False
+
+
+@kernel
+def worse(ratio, residual):
+    """Whether a residual is larger than the largest so far; NaN is, and stays."""
+    return ratio > residual or ratio != ratio
+
+
+@kernel
+def over(violation, size):
+    """A violation over its scale; where there is no scale, any violation is one too many."""
+    if violation == 0.0:
+        return 0.0
+    return violation / size if size > 0.0 else (1.0 if violation == violation else np.nan)
 
 
 @kernel
@@ -116,18 +286,6 @@ def imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_imp
 
 
 @kernel
-def felt_velocity(factor, trees, unbalanced):
-    """M⁻¹ times an unbalanced momentum, in place."""
-    at = 0
-    for b in range(len(trees) - 1):
-        first, size = trees[b], trees[b + 1] - trees[b]
-        part = unbalanced[first : first + size]
-        back_substitute(factor[at:], size, part)
-        forward_substitute(factor[at:], size, part)
-        at += size * size
-
-
-@kernel
 def direction(slip, i):
     """In which a contact is known to slide, NaN if it is not."""
     if len(slip) == 0:
@@ -136,25 +294,12 @@ def direction(slip, i):
 
 
 @kernel
-def start(joint, size):
-    """A certificate before its first contact."""
-    return joint, -1, 0.0, 0.0, 0.0, 0.0, 0.0, joint, size if size > 0.0 else 1.0, 0.0
-
-
-@kernel
-def over_size(found):
-    worst, where, penetration, complementarity, cone, dissipation, momentum, joint, size, beyond = found
-    if not np.isfinite(joint):
-        worst = np.nan
-    return worst / size, where, penetration, complementarity, cone, dissipation, momentum, joint, size, beyond / size
-
-
-@kernel
 def judge_contact(
-    law, facets, rotation, implicit, side, friction, viscosity, scale, slip, impulse, u, free1, free2, lost, i, found
-):
-    """The certificate with contact i added, in m/s."""
-    worst, where, penetration, complementarity, cone, dissipation, momentum, joint, size, beyond = found
+    law, facets, rotation, implicit, side, friction, viscosity, scale, slip, impulse, u, free1, free2, lost, i,
+    size, against, found,
+):  # fmt: skip
+    """The certificate with contact i added; size: of free velocities on its island; against: what it is judged by."""
+    residual, where, penetration, complementarity, cone, dissipation, momentum, joint, of, beyond, excess = found
     W = 1.0 / (scale * scale)
     normal, p1, p2, u1, u2 = impulse[0], impulse[1], impulse[2], u[1], u[2]
     through = max(-u[0], 0.0)
@@ -166,21 +311,21 @@ def judge_contact(
     slides = law >= CONE and slip[0] == slip[0]  # not NaN: the direction is known
     if slides:
         outside, lazy = 0.0, W * length(p1 + radius * slip[0], p2 + radius * slip[1])
-    here = max(through, gap, outside, lazy, lost)
+    here = over(max(through, gap, outside, lazy, lost), against)
     if not np.isfinite(through + gap + outside + lazy + lost + normal + p1 + p2):
         here = np.nan
-    if here > worst or not np.isfinite(here) or (where < 0 and here >= worst):
-        worst, where = here, i
+    if here > residual or not np.isfinite(here) or (where < 0 and here >= residual):
+        residual, where, of = here, i, size
     if law == NO_SLIP:
-        beyond = max(beyond, min(max(u[0], 0.0), W * length(p1, p2)))
+        beyond = max(beyond, over(min(max(u[0], 0.0), W * length(p1, p2)), size))
     if law == CONE and not slides:
-        beyond = max(beyond, outside, lazy)
+        beyond = max(beyond, over(max(outside, lazy), size))
     elif law > CONE and not slides:
         out, late = tangential(CONE, 0, 0.0, False, 1.0, radius, 0.0, W, normal, p1, p2, u1, u2, free1, free2)
-        beyond = max(beyond, out, late)
+        beyond = max(beyond, over(max(out, late), size))
     return (
-        worst, where, max(penetration, through), max(complementarity, gap), max(cone, outside),
-        max(dissipation, lazy), max(momentum, lost), joint, size, beyond,
+        residual, where, max(penetration, through), max(complementarity, gap), max(cone, outside),
+        max(dissipation, lazy), max(momentum, lost), joint, of, beyond, excess,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ class Status(IntEnum):
     STALLED = 4
     NO_SOLUTION = 5
     UNCERTIFIED = 6
+    CONTRADICTION = 7
 
     @property
     def message(self) -> str:
@@ -30,6 +31,7 @@ _MESSAGES = {
     Status.STALLED: "no further progress; try a pivoting solver (Lemke, Keller), or check the scaling of the data",
     Status.NO_SOLUTION: "every support was tried and none gives an answer: the problem has no solution",
     Status.UNCERTIFIED: "the solver proposed an answer that fails its certificate; try Lemke, or a larger tolerance",
+    Status.CONTRADICTION: "bilateral rows contradict each other; solution.trace has which, drop or change one of them",
 }
 
 

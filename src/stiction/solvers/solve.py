@@ -75,6 +75,8 @@ def solve(
     if isinstance(problem, ContactProblem):
         impulse = None if start is None else starting_impulse(problem, start)
         ask = contact_by_islands if hasattr(solver, "order") else certified_contact
+        if problem.contradicting_joints.size:
+            ask = contradiction
         found = ask(problem, chosen, impulse, tolerance)
     else:
         z = None if start is None else starting_point(problem, start)
@@ -121,7 +123,7 @@ def contact_by_islands(
     """Contacts that have nothing to do with each other are solved apart, and judged together."""
     from stiction.problems.islands import islands
 
-    parts = islands(problem) if len(problem.trees) > 2 else ()
+    parts = islands(problem)
     if len(parts) <= 1:
         return in_turn(problem, choice, start, tolerance, certified_contact)  # type: ignore[no-any-return]
     impulse = np.zeros((problem.n, 3))
@@ -137,6 +139,13 @@ def contact_by_islands(
     assert worst is not None
     whole = judged(problem, worst.status, impulse, iterations, worst.solver, tolerance)
     return whole._replace(trace=tuple(trace))
+
+
+def contradiction(problem: ContactProblem, solver: Any, start: Any, tolerance: float) -> ContactSolution:
+    """No answer: bilateral rows that no velocity satisfies. What is returned holds the rows before them."""
+    rows = ", ".join(str(row) for row in problem.contradicting_joints)
+    trace = (f"bilateral rows {rows} ask for other rates than the rows before them allow",)
+    return judged(problem, Status.CONTRADICTION, np.zeros((problem.n, 3)), 0, solver, tolerance, trace=trace)
 
 
 def certified(problem: BoxLCP, solver: Solver, start: NDArray[np.float64] | None, tolerance: float) -> Solution:

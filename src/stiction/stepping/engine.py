@@ -27,7 +27,7 @@ from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidScene
 from stiction.problems.contact import ContactProblem, restored
 from stiction.problems.laws import Law, Viscous, kind
-from stiction.problems.normal_form import row_dot
+from stiction.problems.normal_form import consistent_rates, row_dot
 from stiction.stepping.restitution import Given, Table, coefficients, table
 from stiction.stepping.sheet import COUNTS, Sheet
 
@@ -153,6 +153,7 @@ def pose(
             numbers[f[6] : f[7]].reshape(j, int(counts[JOINT_WIDTH])), places[g[2] : g[3]].reshape(j, 4),
             numbers[f[7] : f[8]], dt, recovery, joints, joint_rate,
         )  # fmt: skip
+        make_consistent(numbers[: f[1]], places[: g[1]], joints, joint_rate)
     if kind(law) not in ("cone", "pyramid", "box") and (places[g[3] : g[4]] == DRY).any():
         raise InvalidScene(f"dry friction of joints (frictionloss) needs a law of Coulomb's, not {law}")
     return restored({
@@ -172,6 +173,18 @@ def pose(
         "offset": None,
         "dim": 3,
     })  # fmt: skip
+
+
+def make_consistent(
+    mass: NDArray[np.float64], trees: NDArray[np.int64], joints: NDArray[np.float64], rate: NDArray[np.float64]
+) -> None:
+    """Make redundant bilateral rows ask for nothing that the others do not allow (`normal_form.leave_redundant`)."""
+    j, m = joints.shape
+    most = min(j, m)
+    consistent_rates(
+        mass, trees, joints, rate, np.empty(mass.size), np.empty(m, np.int64), np.empty((j, m)), np.empty((most, m)),
+        np.empty(most, np.int64), np.empty((most, most)), np.empty(most), np.empty(j),
+    )  # fmt: skip
 
 
 def viscosities(given: float | None) -> float:

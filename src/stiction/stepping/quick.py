@@ -33,7 +33,16 @@ from stiction.contacts.identity import match_contacts
 from stiction.contacts.write_back import write
 from stiction.linear import dot
 from stiction.problems.laws import Coulomb
-from stiction.problems.normal_form import add_rows, move, move_unheld, rows_dot, whiten_free, whiten_jointed
+from stiction.problems.normal_form import (
+    add_rows,
+    leave_redundant,
+    move,
+    move_unheld,
+    rows_dot,
+    unwhiten_velocity,
+    whiten_free,
+    whiten_jointed,
+)
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, judge_problem
 from stiction.solutions.status import Status
@@ -113,8 +122,10 @@ def room(n: int, m: int, j: int, width: int, counts: Any, before: int, found: in
     """Scratch of `one_call`: that of the solver, and what the normal form and the matching need."""
     floats, ints = sizes(n, m, width)
     held = min(j, m)
-    joints = (2 * j + held + 1) * m + j + held * held + 2 * held + 3 * counts[WIDTH]
-    return floats + counts[ENTRIES] + 3 * m + (3 * width + 8) * n + joints, ints + found + m + 5 * n + before + held
+    joints = (2 * j + held + 2) * m + 4 * j + held * held + 2 * held + 3 * counts[WIDTH]
+    return floats + counts[ENTRIES] + 10 * m + (
+        3 * width + 10
+    ) * n + joints, ints + found + 2 * m + 5 * n + before + held
 
 
 if config.DISABLE_JIT:
@@ -140,7 +151,7 @@ def one_call(
     """
     d = data[0]
     dt = model[0].timestep
-    none = (np.nan, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+    none = (np.nan, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     if len(ints) < d.ncon:
         need[3] = d.ncon
         return MORE_ROOM, 0, dt, 0.0, 0.0, 0.0, none
@@ -167,13 +178,14 @@ def one_call(
 
     end, used = counts[ENTRIES], d.ncon
     factor, free, x = floats[:end], floats[end : end + m], floats[end + m : end + 2 * m]
-    unbalanced = floats[end + 2 * m : end + 3 * m]
-    end += 3 * m
+    by_island = floats[end + 2 * m : end + 10 * m].reshape((8, m))
+    end += 10 * m
     white = floats[end : end + 3 * width * n].reshape((n, 3, width))
     end += 3 * width * n
     bias, start = floats[end : end + 3 * n].reshape((n, 3)), floats[end + 3 * n : end + 6 * n].reshape((n, 3))
     scale, rate = floats[end + 6 * n : end + 7 * n], floats[end + 7 * n : end + 8 * n]
-    end += 8 * n
+    pace, heavy = floats[end + 8 * n : end + 9 * n], floats[end + 9 * n : end + 10 * n]
+    end += 10 * n
     joints, joint_rate = floats[end : end + j * m].reshape((j, m)), floats[end + j * m : end + j * m + j]
     end += j * m + j
     held = min(j, m)
@@ -183,10 +195,12 @@ def one_call(
     end += held * held + held
     along, alone = floats[end : end + held], floats[end + held : end + held + m]
     end += held + m
+    joint_size, v_held = floats[end : end + 3 * j].reshape((3, j)), floats[end + 3 * j : end + 3 * j + m]
+    end += 3 * j + m
     three = floats[end : end + 3 * counts[WIDTH]].reshape((3, counts[WIDTH]))
     end += 3 * counts[WIDTH]
-    place, previous = ints[used : used + m], ints[used + m : used + m + n]
-    used += m + n
+    place, island, previous = ints[used : used + m], ints[used + m : used + 2 * m], ints[used + 2 * m :][:n]
+    used += 2 * m + n
     runs, taken = ints[used : used + 4 * n].reshape((n, 4)), ints[used + 4 * n : used + 4 * n + before]
     used += 4 * n + before
     chosen = ints[used : used + held]
@@ -210,7 +224,11 @@ def one_call(
     velocity, joint_impulse, mode = new_floats[to[1] : to[2]], new_floats[to[2] : to[3]], new_ints[to[4] : to[5]]
     rank = 0
     if j == 0:
-        tau = whiten_free(mass, trees, v_free, rows, segments, fixed(rate), factor, place, white, free, bias, scale)
+        v_held = v_held[:0]
+        tau = whiten_free(
+            mass, trees, v_free, rows, segments, fixed(rate), factor, place, white, free, bias, scale, pace, heavy,
+            island, by_island,
+        )  # fmt: skip
         for i in range(n):
             cut_runs(segments[i], white[i], runs[i])
     else:
@@ -223,14 +241,20 @@ def one_call(
         )  # fmt: skip
         tau, rank = whiten_jointed(
             mass, trees, v_free, rows, segments, fixed(rate), fixed(joints), fixed(joint_rate), factor, place,
-            whitened, basis.reshape((held, m)), chosen, triangle, wanted, white, runs, free, bias, scale,
+            whitened, basis.reshape((held, m)), chosen, triangle, wanted, white, runs, free, bias, scale, pace, heavy,
+            joint_size, island, by_island,
         )  # fmt: skip
+        leave_redundant(whitened, basis.reshape((held, m)), chosen, wanted, rank, joints, joint_rate, joint_size[2])
     if tau < 0.0:
         return ANOTHER_WAY, 0, dt, 0.0, 0.0, 0.0, none
+    if j > 0:
+        for i in range(m):
+            x[i] = tau * free[i]
+        unwhiten_velocity(factor, trees, x, v_held)
     steps = 0
-    if not settled(white, runs, free, bias, friction, scale, tau, start, aim, x, impulse):
+    if not settled(white, runs, free, bias, friction, scale, tau, pace, start, aim, x, impulse):
         _, steps, _ = cone_newton(
-            white, fixed(runs), free, bias, friction, scale, tau, start, CYCLES, 80, aim,
+            white, fixed(runs), free, bias, friction, scale, tau, pace, start, CYCLES, 80, aim,
             floats[end:], ints[used:], impulse,
         )  # fmt: skip
     move(white, fixed(runs), free, tau, scale, impulse, factor, trees, x, velocity)
@@ -238,9 +262,9 @@ def one_call(
         move_unheld(rows, segments, v_free, impulse, factor, place, trees, three, alone)
         hold(x, alone, basis.reshape((held, m)), chosen, triangle, rank, along, joint_impulse)
     found = judge_problem(
-        CONE, 0, 0.0, False, 1.0, friction, friction, fixed(nothing.reshape((0, 2))), scale,
-        mass, trees, factor, rows, segments, fixed(rate), v_free, fixed(joints), fixed(joint_rate),
-        velocity, impulse, joint_impulse, unbalanced, u, mode,
+        CONE, 0, 0.0, False, 1.0, friction, friction, fixed(nothing.reshape((0, 2))), scale, heavy, joint_size,
+        mass, trees, factor, rows, segments, fixed(rate), v_free, v_held, fixed(joints), fixed(joint_rate),
+        velocity, impulse, joint_impulse, island, by_island, u, mode,
     )  # fmt: skip
     if not found[0] <= tolerance:
         return ANOTHER_WAY, steps, dt, 0.0, 0.0, 0.0, found
@@ -284,14 +308,13 @@ def cut_runs(segment, rows, runs):
 
 
 @kernel
-def settled(rows, runs, free, bias, friction, scale, tau, start, aim, x, impulse):
+def settled(rows, runs, free, bias, friction, scale, tau, pace, start, aim, x, impulse):
     """Whether the impulses to begin with are an answer already, as they are of things at rest; then they are taken."""
     for k in range(len(free)):
         x[k] = free[k]
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
         add_rows(rows[i], runs[i], unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], x)
-    worst, fastest = 0.0, 0.0
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
         u0, u1, u2 = rows_dot(rows[i], runs[i], x)
@@ -299,14 +322,8 @@ def settled(rows, runs, free, bias, friction, scale, tau, start, aim, x, impulse
             unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], u0 + bias[i, 0], u1 + bias[i, 1],
             u2 + bias[i, 2], friction[i],
         )  # fmt: skip
-        if not off <= FAR:
+        if not (off <= FAR and off * tau <= aim * scale[i] * pace[i]):
             return False
-        worst = max(worst, off / scale[i])
-    for i in range(len(start)):
-        u0, u1, u2 = rows_dot(rows[i], runs[i], free)
-        fastest = max(fastest, max(abs(u0 + bias[i, 0]), abs(u1 + bias[i, 1]), abs(u2 + bias[i, 2])) / scale[i])
-    if not worst <= aim * fastest:
-        return False
     for i in range(len(start)):
         impulse[i, 0], impulse[i, 1], impulse[i, 2] = start[i, 0], start[i, 1], start[i, 2]
     return True

@@ -162,7 +162,7 @@ class ConeNewton:
             segments.flags.writeable = False
         impulse = np.empty((n, 3))
         status, steps, violation = cone_newton(
-            white.rows, segments, white.free, bias, white.friction, white.scale, white.tau, start,
+            white.rows, segments, white.free, bias, white.friction, white.scale, white.tau, white.pace, start,
             max_cycles, self.max_steps, self.tolerance, *workspace(*sizes(n, len(white.free), width)), impulse,
         )  # fmt: skip
         return Answer(status, steps, violation, impulse)
@@ -193,7 +193,7 @@ class Whole(NamedTuple):
 
 @kernel
 def cone_newton(
-    rows, segments, free, bias, friction, scale, tau, start, max_cycles, max_steps, tolerance, floats, ints, p
+    rows, segments, free, bias, friction, scale, tau, pace, start, max_cycles, max_steps, tolerance, floats, ints, p
 ):
     """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`."""
     n, m = len(p), len(free)
@@ -202,7 +202,7 @@ def cone_newton(
         n, m, b, rows.shape[2], floats, ints
     )
     whole = Whole(rows, segments, offset, friction)
-    enough = survey(whole, free, bias, scale, tolerance, weight)
+    enough = survey(whole, free, bias, scale, tau, pace, tolerance, weight)
     warm = begin_at(start, scale, tau, p)
     if b > 0:
         order_bodies(segments, system.blocks)
@@ -286,22 +286,19 @@ def relaxed(tolerance):
 
 
 @kernel
-def survey(whole, free, bias, scale, tolerance, weight):
+def survey(whole, free, bias, scale, tau, pace, tolerance, weight):
     """Set the contact velocities without impulses, and weights; returns the small enough residual of the normal form.
 
-    The judge measures velocities against the largest of the problem; the normal form, each by its contact's size. A
-    contact's weight is the ratio of the two units.
+    The judge measures velocities against the largest of a contact's island; the normal form, each by its contact's
+    size. A contact's weight is the ratio of the two units.
     """
-    slowest, fastest = 0.0, 0.0
+    heaviest = 0.0
     for i in range(len(bias)):
         u0, u1, u2 = rows_dot(whole.rows[i], whole.segments[i], free)
-        u0, u1, u2 = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2]
-        whole.offset[i, 0], whole.offset[i, 1], whole.offset[i, 2] = u0, u1, u2
-        unit = 1.0 / scale[i]
-        slowest, fastest = max(slowest, unit), max(fastest, unit * max(abs(u0), abs(u1), abs(u2)))
-    for i in range(len(bias)):
-        weight[i] = 1.0 / (scale[i] * fastest) if fastest > 0.0 else 1.0
-    return max(tolerance * min(1.0, fastest / slowest), ROUNDING) if slowest > 0.0 else tolerance
+        whole.offset[i, 0], whole.offset[i, 1], whole.offset[i, 2] = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2]
+        weight[i] = tau / (scale[i] * pace[i])
+        heaviest = max(heaviest, weight[i])
+    return max(tolerance / max(heaviest, 1.0), ROUNDING)
 
 
 @kernel

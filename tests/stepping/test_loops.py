@@ -1,0 +1,84 @@
+"""Closed loops: rows that MuJoCo computes for them are redundant, or are rounding, and must throw nothing away."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+import stiction as st
+
+BARS = """
+<body pos='-.2 0 .05'><joint type='hinge' axis='0 1 0'/>{bar}<geom {ghost} fromto='0 0 0 0 0 .2'/>
+  <body name='coupler' pos='0 0 .2'><joint type='hinge' axis='0 1 0'/><geom {ghost} fromto='0 0 0 .4 0 0'/></body>
+</body>
+<body name='rocker' pos='.2 0 .05'><joint type='hinge' axis='0 1 0'/><geom {ghost} fromto='0 0 0 0 0 .2'/></body>
+"""
+GHOST = "type='capsule' size='.01' mass='.1' contype='0' conaffinity='0'"
+LOOP = "<equality><connect body1='rocker' body2='coupler' anchor='0 0 .2'/>{more}</equality>"
+
+
+def four_bar(tilt: str, more: str = "") -> mujoco.MjModel:
+    """A plane four-bar linkage in a free frame: one of the three rows of its connection is rounding, or redundant."""
+    return mujoco.MjModel.from_xml_string(f"""<mujoco><worldbody><geom type='plane' size='5 5 .1'/>
+        <body name='frame' pos='0 0 .3' euler='{tilt}'><freejoint/><geom type='box' size='.3 .05 .02' mass='2'/>
+        {BARS.format(bar="", ghost=GHOST)}</body></worldbody>{LOOP.format(more=more)}</mujoco>""")
+
+
+def energy(model, data) -> float:
+    mujoco.mj_energyPos(model, data)
+    mujoco.mj_energyVel(model, data)
+    return float(data.energy.sum())
+
+
+@pytest.mark.parametrize("tilt", ["0 0 0", "20 30 10", "90 0 45"])
+def test_a_four_bar_linkage_falls_and_lands(tilt):
+    model = four_bar(tilt)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    start = energy(model, data)
+    for _ in range(250):
+        report = st.step(model, data)
+        assert report.certificate.residual <= 1e-8
+        assert np.abs(data.efc_pos[: data.ne]).max() <= 1e-6
+    mujoco.mj_forward(model, data)
+    assert energy(model, data) <= start
+    assert np.abs(data.qvel).max() <= 20.0
+
+
+def test_the_same_connection_twice_is_one():
+    once, twice = (
+        four_bar("20 30 10", more) for more in ("", "<connect body1='rocker' body2='coupler' anchor='0 0 .2'/>")
+    )
+    ends = []
+    for model in (once, twice):
+        data = mujoco.MjData(model)
+        for _ in range(100):
+            assert st.step(model, data).certificate.residual <= 1e-8
+        ends.append(np.array(data.qpos))
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("law", [st.Frictionless(), st.Coulomb(facets=4), st.NoSlip()])
+def test_loops_under_other_laws(law):
+    model = four_bar("20 30 10")
+    data = mujoco.MjData(model)
+    for _ in range(60):
+        report = st.step(model, data, law=law)
+        assert report.certificate.residual <= 1e-8
+        assert np.abs(data.efc_pos[: data.ne]).max() <= 1e-6
+
+
+def test_connections_that_contradict_each_other_do_not_throw_anything():
+    # A slider connected to two points of the world, 2 cm apart along its axis: it stays between or at one of them.
+    model = mujoco.MjModel.from_xml_string("""<mujoco><worldbody>
+        <body name='slider'><joint type='slide' axis='1 0 0'/><geom size='.1' mass='1'/></body></worldbody>
+        <equality><connect body1='slider' anchor='0 0 0'/><connect body1='slider' anchor='0 0 0'/></equality>
+        </mujoco>""")
+    model.eq_data[1, 3:6] += [0.02, 0.0, 0.0]
+    data = mujoco.MjData(model)
+    for _ in range(100):
+        report = st.step(model, data)
+        assert report.certificate.residual <= 1e-8
+        assert abs(data.qvel[0]) <= 0.1 + 1e-12
+    assert -1e-9 <= data.qpos[0] <= 0.02 + 1e-9
