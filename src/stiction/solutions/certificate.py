@@ -11,7 +11,8 @@ bound put there, solves exactly a problem whose H and q differ by relative chang
 
 S_k alone would let an enormous z pass anything, as a singular problem without a solution invites. So terms count only
 up to 1000 times what the given numbers, q and the bounds, are worth in that row. `natural_map` derives that from the
-rows that determine the variables; entries of the size of rounding take no part in it.
+rows that determine the variables; entries of the size of rounding take no part in it. It also forgives noise: variables
+that miss a bound, or zero, by less than 1e-12 of what the given numbers are worth.
 
 All of this follows every change of units and every scaling of rows: for powers of two, to the last bit. Parts of a
 problem that share no variable are judged each by itself, and the whole is as bad as its worst part. NaN fails.

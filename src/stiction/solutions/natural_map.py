@@ -12,6 +12,10 @@ are those whose entries have the largest product, a choice that no scaling of ro
 of the size of rounding takes part in. With the unit Q_i / |H_ij| for the unknown j of row i, Q is the smallest vector
 with Q_k >= |H_kj| unit_j for all unknowns. Nothing given at all (a homogeneous part): no limit.
 
+Answers carry noise: a variable that differs from a bound (a free one: from zero) by less than 1e-12 of its unit may be
+put there first, which counts as that error. Its unit is the largest value that exceeds no row's worth, at most the
+width of its box.
+
 Everything is made of terms and of ratios of terms, so scaling rows or columns by powers of two changes no bit.
 """
 
@@ -32,13 +36,54 @@ if TYPE_CHECKING:
 
 
 CAP = 1e3  # terms count up to this many times what is given: an enormous z buys no pass, cancellation is allowed for
+NOISE = 1e-12  # part of its unit by which a variable may miss a bound, or zero, by rounding
 SETTLED = 1e-12  # relative growth of Q below which its propagation ends: cycles of equal entries leave rounding
 
 
 def natural_map(H: Matrix, vectors: Matrix, z: Vector, w: Vector) -> tuple[float, int, float, float, float]:
     """(residual, index, lower, upper, complementarity) of `z`; `w` is filled."""
-    floats, ints = scratch(len(z))
-    return judge_into(H, vectors, z, w, *workspace(floats, ints))  # type: ignore[no-any-return]
+    n = len(z)
+    floats, ints = scratch(n)
+    work = workspace(floats + 2 * n, ints)
+    return judge_and_forgive(H, vectors, z, w, *work)  # type: ignore[no-any-return]
+
+
+@kernel
+def judge_and_forgive(H, vectors, z, w, floats, ints):
+    """The judgement of `z`, or where it is better, that of `z` without its noise; scratch of 2 n floats more."""
+    n = len(z)
+    clean, clean_w, rest = floats[:n], floats[n : 2 * n], floats[2 * n :]
+    residual, index, lower, upper, complementarity = judge_into(H, vectors, z, w, rest, ints)
+    if residual > NOISE:
+        changed = without_noise(H, vectors, z, w, clean, rest, ints)
+        if changed > 0.0:
+            better, where, below, above, gap = judge_into(H, vectors, clean, clean_w, rest, ints)
+            if max(better, changed) < residual:
+                return max(better, changed), where, below, above, max(gap, changed)
+    return residual, index, lower, upper, complementarity
+
+
+@kernel
+def without_noise(H, vectors, z, w, clean, floats, ints):
+    """Put what misses a bound (or zero, if free) by noise there; the largest part of a unit that this changes."""
+    n = len(z)
+    lo, hi, size, worth = vectors[1], vectors[2], floats[:n], floats[n : 2 * n]
+    row_terms(H, vectors[0], z, w, size)
+    limit_terms(H, vectors, z, size, floats[n:], ints)
+    most = 0.0
+    for j in range(n):
+        target = lo[j] if abs(z[j] - lo[j]) <= abs(z[j] - hi[j]) else hi[j]
+        if not np.isfinite(target):
+            target = 0.0
+        clean[j] = z[j]
+        distance = abs(z[j] - target)
+        if distance > 0.0:
+            unit = bearable(H, worth, j)
+            if hi[j] > lo[j]:
+                unit = min(unit, hi[j] - lo[j])
+            if distance <= NOISE * unit:
+                clean[j], most = target, max(most, distance / unit)
+    return most
 
 
 @kernel
@@ -104,7 +149,7 @@ def row_terms(H, q, z, w, size):
 
 @kernel
 def at_bound(H, size, i, distance, width, violation, enough):
-    """The error of taking variable i to be at a bound, with this violation of its row; of no interest from `enough` on."""
+    """The error of taking variable i to be at a bound, with this violation of its row; `enough` stands for any more."""
     if distance == 0.0 or violation >= enough:
         return violation
     # Its own row alone often shows that it is too far away, without a look at its column.

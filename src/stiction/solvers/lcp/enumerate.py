@@ -116,7 +116,7 @@ def without_free_variables(problem: Scaled) -> Scaled:
     rows, columns, rank, least = free.copy(), free.copy(), 0, WEAK_PIVOT * np.abs(block).max()
     for p in range(free.size):
         rest = np.abs(block[p:, p:])
-        i, j = np.unravel_index(np.argmax(rest), rest.shape)
+        i, j = divmod(int(np.argmax(rest)), free.size - p)
         if not rest[i, j] > least:
             break
         block[[p, p + i]], rows[[p, p + i]] = block[[p + i, p]], rows[[p + i, p]]
@@ -184,7 +184,7 @@ def point_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> Vect
 
 @kernel
 def try_supports(H, vectors, choices, floats, ints, z, singular):
-    """Solve all supports, keep the best. Returns (tried, residual, number of singular supports, of those that overflow).
+    """Solve all supports, keep the best. Returns (tried, residual, number of singular supports, of overflows).
 
     The scratch of the judge lies behind that of the systems.
     """

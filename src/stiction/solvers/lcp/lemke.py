@@ -107,6 +107,8 @@ class Lemke:
     def _with_free_variables_split(self, problem: BoxLCP) -> Proposal:
         """Free variables whose block is singular become differences of two non-negative ones."""
         free = np.flatnonzero(np.isinf(problem.lo) & np.isinf(problem.hi))
+        if free.size == 0:  # bounds that overflow in scaled units
+            return Proposal(Status.SINGULAR, 0, np.clip(np.zeros(problem.n), problem.lo, problem.hi))
         sign = np.concatenate([np.ones(problem.n), -np.ones(free.size)])
         index = np.concatenate([np.arange(problem.n), free])
         lo, hi = problem.lo[index].copy(), problem.hi[index].copy()
