@@ -365,6 +365,15 @@ def test_multiples_of_an_answer_pass_where_nothing_is_given():
         assert residual(problem, [t, t * (1.0 + 1e-15)]) < 1e-14
 
 
+def test_many_small_errors_add_up():
+    n = 100
+    problem = LCP(np.ones((n, n)) + np.eye(n), np.ones(n))  # z = 0
+    off = np.full(n, 1e-9)
+    off[1:] = 0.0
+    assert residual(problem, off) == pytest.approx(2e-9, rel=1e-3)
+    assert residual(problem, np.full(n, 1e-9)) == pytest.approx(1.01e-7, rel=1e-3)
+
+
 # Complete: correctly rounded solutions.
 
 

@@ -5,6 +5,7 @@
     |w_i| / s_i                         row i, if z_i lies between its bounds
     max(-w_i, 0) / s_i                  row i, if z_i lies at its lower bound; max(w_i, 0) / s_i at its upper one
     max_k |H_ki| d / s_k                what moving z_i by d to its bound changes; at least d / (hi_i - lo_i)
+    sum_i |H_ki| d_i / s_k              what all these moves together change in row k
 
 Q_k is what the given numbers are worth in row k: |q_k| and the terms of variables that lie at their bounds, and what
 the other variables, the unknowns, make of them. Each unknown is determined by one of the unknowns' rows: the pairs
@@ -105,31 +106,45 @@ def judge_into(H, vectors, z, w, floats, ints):
             return np.nan, i, np.nan, np.nan, np.nan
 
     # Where some row's terms exceed its q by far, they count only up to what all given numbers are worth there.
-    for k in range(n):
-        if size[k] > CAP * abs(q[k]):
-            limit_terms(H, vectors, z, size, floats[n:], ints)
-            break
+    if exceeds(q, size) and not plainly_worth(H, vectors, z, size, floats[n : 2 * n], ints):
+        limit_terms(H, vectors, z, size, floats[n:], ints)
 
     # Each variable is as wrong as the cheapest way to put it right: its row, or a move to a bound.
+    moves = floats[n : 2 * n]
+    for k in range(n):
+        moves[k] = 0.0
     residual, index, lower, upper, complementarity = 0.0, -1, 0.0, 0.0, 0.0
     for i in range(n):
         row = abs(w[i]) / size[i] if w[i] != 0.0 else 0.0
-        best = row
+        best, distance, width = row, 0.0, hi[i] - lo[i]
         if best > 0.0 and np.isfinite(lo[i]):
-            best = min(best, at_bound(H, size, i, abs(z[i] - lo[i]), hi[i] - lo[i], row if w[i] < 0.0 else 0.0, best))
+            error = at_bound(H, size, i, abs(z[i] - lo[i]), width, row if w[i] < 0.0 else 0.0, best)
+            if error < best:
+                best, distance = error, abs(z[i] - lo[i])
         if best > 0.0 and np.isfinite(hi[i]):
-            best = min(best, at_bound(H, size, i, abs(z[i] - hi[i]), hi[i] - lo[i], row if w[i] > 0.0 else 0.0, best))
+            error = at_bound(H, size, i, abs(z[i] - hi[i]), width, row if w[i] > 0.0 else 0.0, best)
+            if error < best:
+                best, distance = error, abs(z[i] - hi[i])
         below, above = 0.0, 0.0
         if z[i] < lo[i]:
-            below = moved(H, size, i, lo[i] - z[i], hi[i] - lo[i])
+            below, distance = moved(H, size, i, lo[i] - z[i], width), max(distance, lo[i] - z[i])
         elif z[i] > hi[i]:
-            above = moved(H, size, i, z[i] - hi[i], hi[i] - lo[i])
+            above, distance = moved(H, size, i, z[i] - hi[i], width), max(distance, z[i] - hi[i])
+        if distance > 0.0:
+            for k in range(n):
+                moves[k] += abs(H[k, i]) * distance
         worst = max(best, below, above)
         if not np.isfinite(below + above + best):
             return np.nan, i, np.nan, np.nan, np.nan
         if worst > residual or index < 0:
             residual, index = worst, i
         lower, upper, complementarity = max(lower, below), max(upper, above), max(complementarity, best)
+
+    # Many small moves add up in a row.
+    for k in range(n):
+        if moves[k] > 0.0 and moves[k] > residual * size[k] and size[k] > 0.0:
+            residual, index = moves[k] / size[k], k
+            complementarity = max(complementarity, residual)
     return residual, index, lower, upper, complementarity
 
 
@@ -173,6 +188,55 @@ def moved(H, size, i, distance, width):
 
 
 @kernel
+def exceeds(q, size):
+    """Whether some row has terms beyond what its own q is worth."""
+    for k in range(len(q)):
+        if size[k] > CAP * abs(q[k]):
+            return True
+    return False
+
+
+@kernel
+def find_unknowns(vectors, z, unknowns):
+    """The variables between their bounds; returns how many."""
+    count = 0
+    for j in range(len(z)):
+        if z[j] != 0.0 and z[j] != vectors[1, j] and z[j] != vectors[2, j]:
+            unknowns[count] = j
+            count += 1
+    return count
+
+
+@kernel
+def plainly_worth(H, vectors, z, size, unit, ints):
+    """Whether it can be seen without a pairing that no row has more terms than count.
+
+    |H_ij|² <= |H_ii| |H_jj| proves that the diagonal has the largest product. Then no unit is below |q_j| / |H_jj|.
+    """
+    q, unknowns = vectors[0], ints[: len(z)]
+    count = find_unknowns(vectors, z, unknowns)
+    for e in range(count):
+        i = unknowns[e]
+        diagonal = abs(H[i, i])
+        if not diagonal > 0.0:
+            return False
+        unit[e] = abs(q[i]) / diagonal
+        row, inverse = H[i], 1.0 / diagonal
+        for u in range(count):
+            j = unknowns[u]
+            if not abs(row[j]) * inverse * abs(row[j]) <= abs(H[j, j]):
+                return False
+    for k in range(len(z)):
+        if size[k] > CAP * abs(q[k]):
+            worth = abs(q[k])
+            for e in range(count):
+                worth = max(worth, abs(H[k, unknowns[e]]) * unit[e])
+            if not size[k] < 0.5 * CAP * worth:  # half, lest rounding decide
+                return False
+    return True
+
+
+@kernel
 def limit_terms(H, vectors, z, size, floats, ints):
     """Reduce `size` to at most CAP times what the given numbers are worth in each row."""
     n = len(z)
@@ -180,15 +244,13 @@ def limit_terms(H, vectors, z, size, floats, ints):
     worth, unit, f = floats[:n], floats[n : 2 * n], 2 * n
 
     # The unknowns lie between their bounds; q and the terms of all others are given.
-    unknowns, count = ints[:n], 0
-    for j in range(n):
-        if z[j] != 0.0 and z[j] != lo[j] and z[j] != hi[j]:
-            unknowns[count] = j
-            count += 1
+    unknowns = ints[:n]
+    count = find_unknowns(vectors, z, unknowns)
     for k in range(n):
         worth[k] = abs(q[k])
-        for j in range(n):
-            if z[j] == lo[j] or z[j] == hi[j]:
+    for j in range(n):
+        if z[j] != 0.0 and (z[j] == lo[j] or z[j] == hi[j]):
+            for k in range(n):
                 worth[k] += abs(H[k, j] * z[j])
 
     # Each unknown has the unit of the row that determines it; what a row is worth spreads through these units.
@@ -208,7 +270,8 @@ def limit_terms(H, vectors, z, size, floats, ints):
         for k in range(n):
             if worth[k] == 0.0:
                 for j in range(count):
-                    worth[k] = max(worth[k], abs(H[k, unknowns[j]]) * unit[j])
+                    if H[k, unknowns[j]] != 0.0:
+                        worth[k] = max(worth[k], abs(H[k, unknowns[j]]) * unit[j])
                 missing = missing or worth[k] > 0.0
 
     # Where nothing is given, any multiple of an answer is an answer: no limit.
