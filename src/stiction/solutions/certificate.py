@@ -82,12 +82,18 @@ def certify(problem: BoxLCP | ContactProblem, solution: Any) -> Certificate | Co
 
 def judge(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Certificate, NDArray[np.float64]]:
     """The certificate of `z`, and w = H z + q."""
+    return judge_with_noise(problem, z)[:2]
+
+
+def judge_with_noise(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Certificate, NDArray[np.float64], float]:
+    """The certificate of `z`, w = H z + q, and the residual if no noise were forgiven."""
     w = np.empty(problem.n)
-    return Certificate(*_natural_map()(problem.H, problem.vectors, z, w)), w
+    found = _natural_map()(problem.H, problem.vectors, z, w)
+    return Certificate(*found[:5]), w, found[5]
 
 
 @cache
-def _natural_map() -> Callable[..., tuple[float, int, float, float, float]]:
+def _natural_map() -> Callable[..., tuple[float, int, float, float, float, float]]:
     """The kernel, loaded when it is first needed: importing the package does not import Numba."""
     from stiction.solutions.natural_map import natural_map
 

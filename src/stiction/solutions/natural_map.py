@@ -41,8 +41,8 @@ NOISE = 1e-12  # part of its unit by which a variable may miss a bound, or zero,
 SETTLED = 1e-12  # relative growth of Q below which its propagation ends: cycles of equal entries leave rounding
 
 
-def natural_map(H: Matrix, vectors: Matrix, z: Vector, w: Vector) -> tuple[float, int, float, float, float]:
-    """(residual, index, lower, upper, complementarity) of `z`; `w` is filled."""
+def natural_map(H: Matrix, vectors: Matrix, z: Vector, w: Vector) -> tuple[float, int, float, float, float, float]:
+    """(residual, index, lower, upper, complementarity, residual with its noise) of `z`; `w` is filled."""
     n = len(z)
     floats, ints = scratch(n)
     work = workspace(floats + 2 * n, ints)
@@ -60,8 +60,8 @@ def judge_and_forgive(H, vectors, z, w, floats, ints):
         if changed > 0.0:
             better, where, below, above, gap = judge_into(H, vectors, clean, clean_w, rest, ints)
             if max(better, changed) < residual:
-                return max(better, changed), where, below, above, max(gap, changed)
-    return residual, index, lower, upper, complementarity
+                return max(better, changed), where, below, above, max(gap, changed), residual
+    return residual, index, lower, upper, complementarity, residual
 
 
 @kernel

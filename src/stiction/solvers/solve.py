@@ -11,7 +11,7 @@ import numpy as np
 from stiction.errors import InvalidProblem, SolveFailed, UnsupportedProblem
 from stiction.problems.contact import ContactProblem
 from stiction.problems.lcp import BoxLCP
-from stiction.solutions.certificate import judge
+from stiction.solutions.certificate import judge_with_noise
 from stiction.solutions.contact import ContactSolution, judged
 from stiction.solutions.ray import Ray, examine
 from stiction.solutions.solution import Solution
@@ -144,11 +144,11 @@ def contact_by_islands(
 def certified(problem: BoxLCP, solver: Solver, start: NDArray[np.float64] | None, tolerance: float) -> Solution:
     """A complementarity problem's proposed answer, judged."""
     status, iterations, z, direction, history, trace, proposer = solver.propose(problem, start)
-    certificate, w = judge(problem, z)
-    if not certificate.residual <= ROUNDING:
+    certificate, w, strict = judge_with_noise(problem, z)
+    if not strict <= ROUNDING:  # an answer is given without its noise, if it is better so
         other = at_their_bounds(problem, z)
-        better, other_w = judge(problem, other)
-        if better.residual < certificate.residual:
+        better, other_w, stricter = judge_with_noise(problem, other)
+        if stricter < strict and better.residual <= max(certificate.residual, ROUNDING):
             z, certificate, w = other, better, other_w
     status = verdict(status, certificate.passes(tolerance))
     ray = examine(problem, direction) if direction is not None and status == Status.RAY else None

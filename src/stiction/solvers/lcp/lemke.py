@@ -572,6 +572,8 @@ def blocking(path, size, driven, drives_z, slack, doubtful_rate):
                 ties += 1
             if best < 0 or speed[c] > speed[best]:
                 best = c
+    if best < 0:  # steps that are not numbers
+        return NOTHING, -1, 0.0, False
     if ties > 1:
         best = lexicographic(path, size, tie, max(slow, 1e-5 * speed[best]), best)
     step = gap[best] / speed[best]
