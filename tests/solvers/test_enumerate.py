@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exact_judge import Exact
 
 import stiction as st
 from stiction.problems import LCP, BoxLCP, box_classics, classics
@@ -91,6 +92,18 @@ OVERFLOWS = BoxLCP(np.diag([-1e-238, 1e215, -3e295]), [1e291, -141.0, -5e155], -
 def test_overflow_on_the_way_is_not_the_callers_mistake(problem, solver):
     solution = st.solve(problem, solver, throw=False)  # raised InvalidProblem, RecursionError and LinAlgError
     assert solution.ok == (solution.certificate.residual <= 1e-8)
+
+
+def test_lemke_blocks_where_rounding_hides_the_first_step():
+    # An event without a place was written outside of the workspace.
+    H = [
+        [-4.367670662377424e-08, 5.262943086825565e-12, 0.0],
+        [0.0, 0.018527033804385022, -0.8436811024953951],
+        [0.0, 0.0, -5.461128553700236e-08],
+    ]
+    q = [-1.1012535281023288e-05, -21806.554936535118, 0.0006587155551914738]
+    assert st.solve(LCP(H, q), st.Lemke(), throw=False).status in (st.Status.SOLVED, st.Status.RAY)
+    assert st.solve(LCP(H, q), st.Auto(), throw=False).ok == Exact(H, q, np.zeros(3), np.full(3, np.inf)).exists()
 
 
 def test_a_miss_by_rounding_is_put_right():

@@ -572,7 +572,11 @@ def blocking(path, size, driven, drives_z, slack, doubtful_rate):
                 ties += 1
             if best < 0 or speed[c] > speed[best]:
                 best = c
-    if best < 0:  # steps that are not numbers
+    if best < 0:  # rounding of the bound has hidden them all: the first one
+        for c in range(size + n):
+            if speed[c] > slow and (best < 0 or gap[c] * speed[best] < gap[best] * speed[c]):
+                best = c
+    if best < 0:  # what is not a number blocks nothing
         return NOTHING, -1, 0.0, False
     if ties > 1:
         best = lexicographic(path, size, tie, max(slow, 1e-5 * speed[best]), best)
