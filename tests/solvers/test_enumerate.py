@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from exact_judge import Exact
 
 import stiction as st
+from exact_judge import Exact
 from stiction.problems import LCP, BoxLCP, box_classics, classics
 from stiction.solvers.lcp.enumerate import in_scaled_units, whole_answer, without_free_variables
 
