@@ -92,6 +92,13 @@ def judge_with_noise(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Certifica
     return Certificate(*found[:5]), w, found[5]
 
 
+def without_noise(problem: BoxLCP, z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A finite answer whose variables lie at their bounds (free ones at zero) where they miss them by noise."""
+    from stiction.solutions.natural_map import denoised
+
+    return denoised(problem.H, problem.vectors, z)
+
+
 @cache
 def _natural_map() -> Callable[..., tuple[float, int, float, float, float, float]]:
     """The kernel, loaded when it is first needed: importing the package does not import Numba."""

@@ -49,6 +49,13 @@ def natural_map(H: Matrix, vectors: Matrix, z: Vector, w: Vector) -> tuple[float
     return judge_and_forgive(H, vectors, z, w, *work)  # type: ignore[no-any-return]
 
 
+def denoised(H: Matrix, vectors: Matrix, z: Vector) -> Vector:
+    """A finite `z` without its noise."""
+    clean, w = np.empty((2, len(z)))
+    without_noise(H, vectors, z, w, clean, *workspace(*scratch(len(z))))
+    return clean
+
+
 @kernel
 def judge_and_forgive(H, vectors, z, w, floats, ints):
     """The judgement of `z`, or where it is better, that of `z` without its noise; scratch of 2 n floats more."""
@@ -87,8 +94,7 @@ def without_noise(H, vectors, z, w, clean, floats, ints):
     return most
 
 
-@kernel
-def scratch(n):
+def scratch(n: int) -> tuple[int, int]:
     """How many floats and ints `judge_into` needs."""
     return n * n + 6 * n + 3, 5 * n + 3
 

@@ -11,7 +11,7 @@ import numpy as np
 from stiction.errors import InvalidProblem, SolveFailed, UnsupportedProblem
 from stiction.problems.contact import ContactProblem
 from stiction.problems.lcp import BoxLCP
-from stiction.solutions.certificate import judge_with_noise
+from stiction.solutions.certificate import judge_with_noise, without_noise
 from stiction.solutions.contact import ContactSolution, judged
 from stiction.solutions.ray import Ray, examine
 from stiction.solutions.solution import Solution
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 ENOUGH = 1e-10  # residual of a complementarity problem at which no other solver is asked
 ROUNDING = 1e-14  # residual of a complementarity problem that nothing is done about
-NEAR = 1e-11  # distance from a bound, in scaled units, from which a variable may be put there
 
 
 @overload
@@ -145,29 +144,14 @@ def certified(problem: BoxLCP, solver: Solver, start: NDArray[np.float64] | None
     """A complementarity problem's proposed answer, judged."""
     status, iterations, z, direction, history, trace, proposer = solver.propose(problem, start)
     certificate, w, strict = judge_with_noise(problem, z)
-    if not strict <= ROUNDING:  # an answer is given without its noise, if it is better so
-        other = at_their_bounds(problem, z)
+    if ROUNDING < strict < math.inf:  # an answer is given without its noise, if its rows are better so
+        other = without_noise(problem, z)
         better, other_w, stricter = judge_with_noise(problem, other)
-        if stricter < strict and better.residual <= max(certificate.residual, ROUNDING):
+        if stricter < strict and better.residual <= 2.0 * max(certificate.residual, ROUNDING):
             z, certificate, w = other, better, other_w
     status = verdict(status, certificate.passes(tolerance))
     ray = examine(problem, direction) if direction is not None and status == Status.RAY else None
     return Solution(status, z, w, certificate, iterations, proposer or solver, tolerance, ray, history, trace)
-
-
-def at_their_bounds(problem: BoxLCP, z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The answer with variables that miss a bound by rounding put there; free ones that are rounding become zero."""
-    from stiction.solvers.lcp.scaling import equilibrate
-
-    n, lo, hi = problem.n, problem.lo, problem.hi
-    columns, scaled = np.empty((n, n)), np.empty((5, n))
-    tau = equilibrate(problem.H, problem.vectors, problem.symmetric, columns, *scaled)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        size = np.abs(z) / (scaled[4] * tau)
-        near = NEAR * max(1.0, size.max(initial=0.0)) * scaled[4] * tau
-        bound = np.where(np.abs(z - lo) <= np.abs(z - hi), lo, hi)
-        bound = np.where(np.isinf(lo) & np.isinf(hi), 0.0, bound)
-        return np.where(np.abs(z - bound) <= near, bound, z)
 
 
 def certified_contact(
