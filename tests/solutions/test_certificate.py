@@ -1,8 +1,12 @@
 """The judge: exact answers pass, wrong ones never, and units do not matter."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from exact_judge import Exact, unique_solution
 from stiction.errors import InvalidProblem
 from stiction.problems import FAMILIES, INFEASIBLE, LCP, BoxLCP, classic, ingredients, rescaled
 from stiction.solutions import Certificate, Solution, Status, certify
@@ -298,6 +302,184 @@ def test_certificates_in_words():
     assert str(Certificate(1.25e-7, 3, 0.0, 0.0, 1.25e-7)) == "residual 1.2e-07 at index 3"
     with pytest.raises(AttributeError):
         certify(TEXTBOOK, [1.0, 2.0]).residual = 0.0
+
+
+# Sound: what rounding could fool.
+
+
+def test_entries_of_the_size_of_rounding_excuse_nothing():
+    H = np.eye(10)
+    H[0, 1:] = 1e-17
+    certificate = certify(LCP(H, -np.ones(10)), np.eye(10)[0])  # nine rows have w = -1
+    assert certificate.residual == 1.0
+    assert certificate.index == 1
+    assert residual(LCP([[1.0, 1e-20], [0.0, 1.0]], [-1.0, -1.0]), [1.0, 0.0]) == 1.0
+
+
+def test_a_problem_without_solution_is_not_solved_by_entries_of_the_size_of_rounding():
+    problem = LCP([[-2.0, -1.0, -1.0], [2.0, -1.0, 0.0], [1e-15, -5e-16, 2e-17]], [-1.0, -2.0, 2.0])
+    found = solve(problem, throw=False)
+    assert found.status != Status.SOLVED
+    assert not Exact(problem.H, problem.q, problem.lo, problem.hi).exists()
+    assert residual(problem, [0.25, 0.0, 0.0]) > 0.1  # w = (-1.5, -1.5, 2)
+
+
+@pytest.mark.parametrize("t", [1e3, 1e6, 1e9, 1e12, 1e15, 1e100])
+def test_an_enormous_answer_does_not_hide_behind_a_moderate_part(t):
+    # Rows 1 and 2 are those of INFINITE; rows 3 and 4 are exact, moderate, and connected with them.
+    problem = LCP(
+        [[1.0, -1.0, 1.0, 0.0], [-1.0, 1.0, -1.0, 0.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]],
+        [-2.0, 0.0, -3.0, -1.0],
+    )
+    assert not certify(problem, [t, t, 2.0, 1.0]).passes(1e-6)  # w = (0, -2, 0, 0)
+    assert not certify(problem, [t + 1.0, t, 2.0, 1.0]).passes(1e-6) or t + 1.0 == t
+
+
+@pytest.mark.parametrize("t", [1e6, 1e9, 1e12])
+def test_the_error_of_an_enormous_answer_may_lie_in_a_row_without_q(t):
+    # z1 - z2 = 0 in row 1 and z1 - z2 >= 1 in row 3 contradict each other.
+    problem = LCP([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [1.0, -1.0, 0.0]], [0.0, 0.0, -1.0])
+    assert not certify(problem, [t + 1.0, t, 0.0]).passes(1e-6)
+    assert not certify(problem, [t, t, 0.0]).passes(1e-6)
+
+
+def test_rows_without_q_may_hold_any_size_that_others_give_them():
+    # z2 = z3 = z1 = 1e6, from 1e-6 z1 = 1; the rows of z2 and z3 have no q at all.
+    problem = BoxLCP([[1e-6, 0.0, 0.0], [1.0, -1.0, 0.0], [0.0, 3.0, -3.0]], [-1.0, 0.0, 0.0], -np.inf, np.inf)
+    assert residual(problem, [1e6, 1e6, 1e6]) == 0.0
+    assert residual(problem, [1e6, 1e6 * (1.0 + 1e-12), 1e6]) < 1e-12
+
+
+def test_a_q_of_the_size_of_rounding_is_no_measure():
+    # z1 = 1, z2 = z3 = 0 to rounding; the third row's q says nothing about the size of its terms.
+    H = [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
+    z = np.array([1.5, -0.5, 0.5])
+    for tiny in (0.0, 1e-17, -1e-300):
+        assert residual(BoxLCP(H, [-1.0, -2.0, tiny], -np.inf, np.inf), z) < 1e-15
+
+
+def test_multiples_of_an_answer_pass_where_nothing_is_given():
+    problem = BoxLCP([[1.0, -1.0], [-1.0, 1.0]], [0.0, 0.0], [0.0, 0.0], np.inf)
+    for t in (1e-200, 1.0, 1e200):
+        assert residual(problem, [t, t]) == 0.0
+        assert residual(problem, [t, t * (1.0 + 1e-15)]) < 1e-14
+
+
+def test_many_small_errors_add_up():
+    n = 100
+    problem = LCP(np.ones((n, n)) + np.eye(n), np.ones(n))  # z = 0
+    off = np.full(n, 1e-9)
+    off[1:] = 0.0
+    assert residual(problem, off) == pytest.approx(2e-9, rel=1e-3)
+    assert residual(problem, np.full(n, 1e-9)) == pytest.approx(1.01e-7, rel=1e-3)
+
+
+# Complete: correctly rounded solutions.
+
+
+def rounded_solution(seed, condition, decades):
+    """A mixed problem of this condition in mixed units, and its solution, correctly rounded."""
+    rng = np.random.default_rng(seed)
+    n, free = 6, int(rng.integers(1, 6))
+    U, V = (np.linalg.qr(rng.normal(size=(n, n)))[0] for _ in range(2))
+    H, q = (U * np.geomspace(1.0, 1.0 / condition, n)) @ V, rng.normal(size=n)
+    row, column = 10.0 ** rng.uniform(-decades, decades, (2, n))
+    H, q = row[:, None] * H * column, row * q
+    sub = [[Fraction(x) for x in line[:free]] for line in H[:free]]
+    columns = [[sub[i][j] for i in range(free)] for j in range(free)]
+    _, solution = unique_solution_of_fractions(columns, [-Fraction(x) for x in q[:free]])
+    z = np.array([float(x) for x in solution] + [0.0] * (n - free))
+    bounded = [sum(Fraction(h) * x for h, x in zip(line, solution, strict=False)) for line in H[free:]]
+    q[free:] = [float(abs(b) - b) for b in bounded]  # w >= 0 there
+    lo = np.where(np.arange(n) < free, -np.inf, 0.0)
+    return BoxLCP(H, q, lo, np.inf), z
+
+
+def unique_solution_of_fractions(columns, right):
+    """The same as `unique_solution`, for fractions."""
+    scale = 1
+    for x in (*right, *(x for column in columns for x in column)):
+        scale = math.lcm(scale, x.denominator)
+    integral = [[int(x * scale) for x in column] for column in columns]
+    found, values = unique_solution(integral, [int(x * scale) for x in right])
+    return found, [Fraction(*value) for value in values]
+
+
+@pytest.mark.parametrize("decades", [0, 3, 9])
+@pytest.mark.parametrize("condition", [1e2, 1e5, 1e8])
+def test_correctly_rounded_solutions_pass(condition, decades):
+    for seed in range(40):
+        assert residual(*rounded_solution(seed, condition, decades)) < 1e-9
+
+
+# Invariant: units, row scales, parts.
+
+
+def varied(seed):
+    """Problems with zeros, small integers, entries of rounding's size and bounds of all kinds; answers near and far."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    H = rng.integers(-2, 3, (n, n)) * (rng.normal(size=(n, n)) if seed % 2 else 1.0)
+    if seed % 3 == 0:
+        H = H @ H.T
+    H = np.where(rng.random((n, n)) < 0.1, 1e-17, H)
+    q = rng.normal(size=n) * rng.integers(0, 2, n)
+    lo, hi = np.where(rng.random(n) < 0.3, -np.inf, 0.0), np.where(rng.random(n) < 0.3, 1.0, np.inf)
+    problem = BoxLCP(H, q, lo, hi)
+    z = solve(problem, Lemke(), throw=False).z
+    direction = np.linalg.svd(H)[2][-1]  # nearly null: answers along it can be enormous
+    return problem, (z, z * (1.0 + 1e-9 * rng.normal(size=n)), z + 1e7 * direction, z + 1e-12, rng.normal(size=n))
+
+
+def test_powers_of_two_change_no_bit():
+    for seed in range(300):
+        problem, answers = varied(seed)
+        rng = np.random.default_rng(seed)
+        row, column = 2.0 ** rng.integers(-60, 61, (2, problem.n))
+        there = BoxLCP(row[:, None] * problem.H * column, row * problem.q, problem.lo / column, problem.hi / column)
+        for z in answers:
+            assert certify(there, z / column) == certify(problem, z)
+
+
+def test_other_units_change_rounding_only():
+    for seed in range(300):
+        problem, answers = varied(seed)
+        rng = np.random.default_rng(seed)
+        row, column = 10.0 ** rng.uniform(-9.0, 9.0, (2, problem.n))
+        there = BoxLCP(row[:, None] * problem.H * column, row * problem.q, problem.lo / column, problem.hi / column)
+        for z in answers:
+            # What cancels is known to rounding of its terms, of which only a part may count: 1e-6, say, or all wrong.
+            here, beyond = residual(problem, z), residual(there, z / column)
+            assert min(beyond, 1.0) == pytest.approx(
+                min(here, 1.0), rel=1e-6, abs=1e-9 if np.abs(z).max() < 1e3 else 1e-5
+            )
+
+
+def test_each_part_is_judged_by_itself():
+    for seed in range(0, 200, 2):
+        (first, ours), (second, theirs) = varied(seed), varied(seed + 1)
+        n = first.n + second.n
+        H = np.zeros((n, n))
+        H[: first.n, : first.n], H[first.n :, first.n :] = first.H, 1e9 * second.H
+        whole = BoxLCP(
+            H,
+            np.concatenate([first.q, 1e9 * second.q]),
+            np.concatenate([first.lo, second.lo]),
+            np.concatenate([first.hi, second.hi]),
+        )
+        apart = BoxLCP(1e9 * second.H, 1e9 * second.q, second.lo, second.hi)
+        for a, b in zip(ours, theirs, strict=True):
+            expected = max(residual(first, a), residual(apart, b))
+            assert residual(whole, np.concatenate([a, b])) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+
+
+def test_nothing_is_ever_minus_zero():
+    for seed in range(100):
+        problem, answers = varied(seed)
+        for z in (*answers, np.zeros(problem.n), -np.zeros(problem.n)):
+            certificate = certify(problem, z)
+            assert not np.signbit([certificate.residual, *certificate[2:]]).any()
+    assert str(certify(LCP(np.eye(1), [-0.0]), [-0.0])) == "residual 0.0e+00 at index 0"
 
 
 # Rays.

@@ -75,6 +75,11 @@ class BoxLCP:
         """The smallest diagonal entry of `H` (infinity for n = 0): its sign rules out P and P0 matrices."""
         return float(self.H.diagonal().min(initial=np.inf))
 
+    @cached_property
+    def bounded(self) -> int:
+        """Number of variables with a finite bound; the others are free."""
+        return int(np.sum(np.isfinite(self.lo) | np.isfinite(self.hi)))
+
     @staticmethod
     def from_mixed(A: ArrayLike, B: ArrayLike, C: ArrayLike, D: ArrayLike, a: ArrayLike, b: ArrayLike) -> BoxLCP:
         """The mixed problem A x + C y + a = 0, 0 <= y ⊥ D x + B y + b >= 0, as a box problem in (x, y)."""

@@ -1,17 +1,21 @@
 """The judge: by how much an answer violates complementarity, from the problem and the answer alone.
 
-The natural map of lo <= z <= hi, w = H z + q is z - mid(lo, hi, z - w): zero exactly at solutions. It adds a z to a
-w, so both are made dimensionless first, by scales that follow every change of units and every scaling of rows:
+The residual is a componentwise backward error: how much of the terms of its rows an answer leaves over, where
 
-    s_i = |q_i| + sum_j |H_ij| |z_j|        the size of the terms that make up w_i (what rounding is relative to)
-    w_i / s_i                               how far row i is from zero, in its own terms
-    z_i max_j |H_ji| / s_j                  what removing z_i changes, in the terms of the row that feels it most
+    S_k = |q_k| + sum_j |H_kj z_j|          the size of the terms that make up w_k (what rounding is relative to)
 
-So a residual r says: each row is zero to r of its terms, or its variable lies at its bound up to what no row feels by
-more than r. Two things would defeat this. Rounding noise in a row that is all zeros must not be measured against
-itself, and an enormous z must not make any violation look small, as it could for a singular problem without a solution.
-So s_i is kept between 1e-5 and 1000 times the largest |q| among the rows connected with row i, compared after
-equilibration. Only where that takes effect can a scaling of rows show, by little.
+A residual r means of each variable z_i: it lies within its bounds, and its row w_i is zero to r S_i; or it lies at
+a bound and w_i has the sign that this bound asks for, to r S_i. It lies at a bound if moving it there changes no row k
+by more than r S_k, and itself by no more than r times the width of its box. So the answer, with what is close to a
+bound put there, solves exactly a problem whose H and q differ by relative changes of the order of r in each entry.
+
+S_k alone would let an enormous z pass anything, as a singular problem without a solution invites. So terms count only
+up to 1000 times what the given numbers, q and the bounds, are worth in that row. `natural_map` derives that from the
+rows that determine the variables; entries of the size of rounding take no part in it. It also forgives noise: variables
+that miss a bound, or zero, by less than 1e-12 of what the given numbers are worth.
+
+All of this follows every change of units and every scaling of rows: for powers of two, to the last bit. Parts of a
+problem that share no variable are judged each by itself, and the whole is as bad as its worst part. NaN fails.
 """
 
 from __future__ import annotations
@@ -36,10 +40,10 @@ if TYPE_CHECKING:
 class Certificate(NamedTuple):
     """Dimensionless violations of an answer; zero is exact, rounding leaves about 1e-16.
 
-    residual: the scaled natural map, the largest over all variables; it bounds the other three
+    residual: the largest of the three others over all variables
     index: the variable where it is attained, -1 for an empty problem
-    lower, upper: how far z lies outside its bounds
-    complementarity: the natural map of z projected onto its bounds
+    lower, upper: how far z lies outside its bounds, by what moving it there would change
+    complementarity: how far each row is from zero, or its variable from a bound that suits the sign of its row
     """
 
     residual: float
@@ -78,12 +82,25 @@ def certify(problem: BoxLCP | ContactProblem, solution: Any) -> Certificate | Co
 
 def judge(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Certificate, NDArray[np.float64]]:
     """The certificate of `z`, and w = H z + q."""
+    return judge_with_noise(problem, z)[:2]
+
+
+def judge_with_noise(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Certificate, NDArray[np.float64], float]:
+    """The certificate of `z`, w = H z + q, and the residual if no noise were forgiven."""
     w = np.empty(problem.n)
-    return Certificate(*_natural_map()(problem.H, problem.vectors, problem.symmetric, z, w)), w
+    found = _natural_map()(problem.H, problem.vectors, z, w)
+    return Certificate(*found[:5]), w, found[5]
+
+
+def without_noise(problem: BoxLCP, z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A finite answer whose variables lie at their bounds (free ones at zero) where they miss them by noise."""
+    from stiction.solutions.natural_map import denoised
+
+    return denoised(problem.H, problem.vectors, z)
 
 
 @cache
-def _natural_map() -> Callable[..., tuple[float, int, float, float, float]]:
+def _natural_map() -> Callable[..., tuple[float, int, float, float, float, float]]:
     """The kernel, loaded when it is first needed: importing the package does not import Numba."""
     from stiction.solutions.natural_map import natural_map
 

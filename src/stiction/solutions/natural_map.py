@@ -1,4 +1,24 @@
-"""Kernel of the judge: the scaled natural map (see `certificate`)."""
+"""Kernel of the judge: the componentwise backward error of an answer (`certificate` states its definition).
+
+    S_k = |q_k| + sum_j |H_kj z_j|      the terms of row k
+    s_k = min(S_k, 1000 Q_k)            how much of them counts
+    |w_i| / s_i                         row i, if z_i lies between its bounds
+    max(-w_i, 0) / s_i                  row i, if z_i lies at its lower bound; max(w_i, 0) / s_i at its upper one
+    max_k |H_ki| d / s_k                what moving z_i by d to its bound changes; at least d / (hi_i - lo_i)
+    sum_i |H_ki| d_i / s_k              what all these moves together change in row k
+
+Q_k is what the given numbers are worth in row k: |q_k| and the terms of variables that lie at their bounds, and what
+the other variables, the unknowns, make of them. Each unknown is determined by one of the unknowns' rows: the pairs
+are those whose entries have the largest product, a choice that no scaling of rows and columns changes and no entry
+of the size of rounding takes part in. With the unit Q_i / |H_ij| for the unknown j of row i, Q is the smallest vector
+with Q_k >= |H_kj| unit_j for all unknowns. Nothing given at all (a homogeneous part): no limit.
+
+Answers carry noise: a variable that differs from a bound (a free one: from zero) by less than 1e-12 of its unit may be
+put there first, which counts as that error. Its unit is the largest value that exceeds no row's worth, at most the
+width of its box.
+
+Everything is made of terms and of ratios of terms, so scaling rows or columns by powers of two changes no bit.
+"""
 
 from __future__ import annotations
 
@@ -16,163 +36,339 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 
-# A row's terms count as no less than this part of the problem's own scale, and no more than this many times it.
-SMALLEST = 1e-300
-LEAST, MOST = 1e-5, 1e3
+CAP = 1e3  # terms count up to this many times what is given: an enormous z buys no pass, cancellation is allowed for
+NOISE = 1e-12  # part of its unit by which a variable may miss a bound, or zero, by rounding
+SETTLED = 1e-12  # relative growth of Q below which its propagation ends: cycles of equal entries leave rounding
 
 
-def natural_map(
-    H: Matrix, vectors: Matrix, symmetric: bool, z: Vector, w: Vector
-) -> tuple[float, int, float, float, float]:
-    """(residual, index, lower, upper, complementarity) of `z`; `w` is filled."""
-    return judge_into(H, vectors, symmetric, z, w, *workspace(5 * len(z), 2 * len(z)))  # type: ignore[no-any-return]
+def natural_map(H: Matrix, vectors: Matrix, z: Vector, w: Vector) -> tuple[float, int, float, float, float, float]:
+    """(residual, index, lower, upper, complementarity, residual with its noise) of `z`; `w` is filled."""
+    n = len(z)
+    floats, ints = scratch(n)
+    work = workspace(floats + 2 * n, ints)
+    return judge_and_forgive(H, vectors, z, w, *work)  # type: ignore[no-any-return]
+
+
+def denoised(H: Matrix, vectors: Matrix, z: Vector) -> Vector:
+    """A finite `z` without its noise."""
+    clean, w = np.empty((2, len(z)))
+    without_noise(H, vectors, z, w, clean, *workspace(*scratch(len(z))))
+    return clean
 
 
 @kernel
-def judge_into(H, vectors, symmetric, z, w, floats, ints):
-    """The same, with scratch of 5 n floats and 2 n ints."""
+def judge_and_forgive(H, vectors, z, w, floats, ints):
+    """The judgement of `z`, or where it is better, that of `z` without its noise; scratch of 2 n floats more."""
     n = len(z)
-    q, lo, hi = vectors[0], vectors[1], vectors[2]
-    scale, weight = floats[:n], floats[n : 2 * n]
-    row_terms(H, q, z, w, scale)
-    row, column, largest = floats[2 * n : 3 * n], floats[3 * n : 4 * n], floats[4 * n : 5 * n]
-    clip_to_problem_scale(H, q, symmetric, scale, row, column, largest, ints[:n], ints[n : 2 * n])
-    felt_weights(H, scale, weight)
+    clean, clean_w, rest = floats[:n], floats[n : 2 * n], floats[2 * n :]
+    residual, index, lower, upper, complementarity = judge_into(H, vectors, z, w, rest, ints)
+    if residual > NOISE:
+        changed = without_noise(H, vectors, z, w, clean, rest, ints)
+        if changed > 0.0:
+            better, where, below, above, gap = judge_into(H, vectors, clean, clean_w, rest, ints)
+            if max(better, changed) < residual:
+                return max(better, changed), where, below, above, max(gap, changed), residual
+    return residual, index, lower, upper, complementarity, residual
 
+
+@kernel
+def without_noise(H, vectors, z, w, clean, floats, ints):
+    """Put what misses a bound (or zero, if free) by noise there; the largest part of a unit that this changes."""
+    n = len(z)
+    lo, hi, size, worth = vectors[1], vectors[2], floats[:n], floats[n : 2 * n]
+    row_terms(H, vectors[0], z, w, size)
+    limit_terms(H, vectors, z, size, floats[n:], ints)
+    most = 0.0
+    for j in range(n):
+        target = lo[j] if abs(z[j] - lo[j]) <= abs(z[j] - hi[j]) else hi[j]
+        if not np.isfinite(target):
+            target = 0.0
+        clean[j] = z[j]
+        distance = abs(z[j] - target)
+        if distance > 0.0:
+            unit = bearable(H, worth, j)
+            if hi[j] > lo[j]:
+                unit = min(unit, hi[j] - lo[j])
+            if distance <= NOISE * unit:
+                clean[j], most = target, max(most, distance / unit)
+    return most
+
+
+def scratch(n: int) -> tuple[int, int]:
+    """How many floats and ints `judge_into` needs."""
+    return n * n + 6 * n + 3, 5 * n + 3
+
+
+@kernel
+def judge_into(H, vectors, z, w, floats, ints):
+    """The same in given scratch; its first n floats hold how much of each row's terms counts."""
+    n = len(z)
+    q, lo, hi, size = vectors[0], vectors[1], vectors[2], floats[:n]
+
+    # w, and the terms of each row; what is not a number, or overflows, fails.
+    row_terms(H, q, z, w, size)
+    for i in range(n):
+        if not (np.isfinite(z[i]) and np.isfinite(size[i])):
+            return np.nan, i, np.nan, np.nan, np.nan
+
+    # Where some row's terms exceed its q by far, they count only up to what all given numbers are worth there.
+    if exceeds(q, size) and not plainly_worth(H, vectors, z, size, floats[n : 2 * n], ints):
+        limit_terms(H, vectors, z, size, floats[n:], ints)
+
+    # Each variable is as wrong as the cheapest way to put it right: its row, or a move to a bound.
+    moves = floats[n : 2 * n]
+    for k in range(n):
+        moves[k] = 0.0
     residual, index, lower, upper, complementarity = 0.0, -1, 0.0, 0.0, 0.0
     for i in range(n):
-        reach = max(finite_size(lo[i]), finite_size(hi[i]))
-        if not weight[i] > 0.0:  # a variable that no row feels: measured by its bounds, or by itself
-            size = max(reach, abs(z[i]))
-            weight[i] = 1.0 / size if size > 0.0 else 1.0
-        # A violated bound counts relative to the bounds as well, however little the rows feel it.
-        strictness = max(weight[i], 1.0 / reach if reach > 0.0 else 0.0)
-        below, above = strictness * max(lo[i] - z[i], 0.0), strictness * max(z[i] - hi[i], 0.0)
-        row = w[i] / scale[i] if scale[i] > 0.0 else 0.0  # no terms at all: exactly zero
-        inside = min(max(z[i], lo[i]), hi[i])
-        gap = min(max(row, weight[i] * (inside - hi[i])), weight[i] * (inside - lo[i]))  # z - mid(lo, hi, z - w)
-        worst = below + above + abs(gap)
-        if not (np.isfinite(z[i]) and np.isfinite(scale[i]) and np.isfinite(worst)):
+        row = abs(w[i]) / size[i] if w[i] != 0.0 else 0.0
+        best, distance, width = row, 0.0, hi[i] - lo[i]
+        if best > 0.0 and np.isfinite(lo[i]):
+            error = at_bound(H, size, i, abs(z[i] - lo[i]), width, row if w[i] < 0.0 else 0.0, best)
+            if error < best:
+                best, distance = error, abs(z[i] - lo[i])
+        if best > 0.0 and np.isfinite(hi[i]):
+            error = at_bound(H, size, i, abs(z[i] - hi[i]), width, row if w[i] > 0.0 else 0.0, best)
+            if error < best:
+                best, distance = error, abs(z[i] - hi[i])
+        below, above = 0.0, 0.0
+        if z[i] < lo[i]:
+            below, distance = moved(H, size, i, lo[i] - z[i], width), max(distance, lo[i] - z[i])
+        elif z[i] > hi[i]:
+            above, distance = moved(H, size, i, z[i] - hi[i], width), max(distance, z[i] - hi[i])
+        if distance > 0.0:
+            for k in range(n):
+                moves[k] += abs(H[k, i]) * distance
+        worst = max(best, below, above)
+        if not np.isfinite(below + above + best):
             return np.nan, i, np.nan, np.nan, np.nan
-        worst = max(below, above, abs(gap))
         if worst > residual or index < 0:
             residual, index = worst, i
-        lower, upper, complementarity = max(lower, below), max(upper, above), max(complementarity, abs(gap))
+        lower, upper, complementarity = max(lower, below), max(upper, above), max(complementarity, best)
+
+    # Many small moves add up in a row.
+    for k in range(n):
+        if moves[k] > 0.0 and moves[k] > residual * size[k] and size[k] > 0.0:
+            residual, index = moves[k] / size[k], k
+            complementarity = max(complementarity, residual)
     return residual, index, lower, upper, complementarity
 
 
 @sums
-def row_terms(H, q, z, w, scale):
+def row_terms(H, q, z, w, size):
     """w = H z + q, and the size of the terms that make up each row."""
     n = len(z)
     for i in range(n):
-        total, size = 0.0, 0.0
+        total, terms = 0.0, 0.0
         for j in range(n):
             term = H[i, j] * z[j]
             total += term
-            size += abs(term)
+            terms += abs(term)
         w[i] = total + q[i]
-        scale[i] = size + abs(q[i])
+        size[i] = terms + abs(q[i])
 
 
 @kernel
-def clip_to_problem_scale(H, q, symmetric, scale, row, column, largest, island, queue):
-    """Keep each row's scale within a factor of the largest |q| on its island, compared after equilibration."""
-    n = len(q)
-    if not (symmetric and unit_diagonal(H, row)):
-        geometric_means(H, row, column)
-    find_islands(H, island, queue)
-    for i in range(n):
-        largest[i] = 0.0
-    for i in range(n):
-        largest[island[i]] = max(largest[island[i]], row[i] * abs(q[i]))
-    for i in range(n):
-        size = largest[island[i]] / row[i]
-        if size > 0.0:
-            scale[i] = min(max(scale[i], LEAST * size), MOST * size)
+def at_bound(H, size, i, distance, width, violation, enough):
+    """The error of taking variable i to be at a bound, with this violation of its row; `enough` stands for any more."""
+    if distance == 0.0 or violation >= enough:
+        return violation
+    # Its own row alone often shows that it is too far away, without a look at its column.
+    if abs(H[i, i]) * distance >= enough * size[i]:
+        return enough
+    return max(violation, moved(H, size, i, distance, width))
 
 
 @kernel
-def find_islands(H, island, queue):
-    """island[i] is the first row that row i is connected with, through variables that they share."""
-    n = len(island)
-    for i in range(n):
-        island[i] = -1
-    found = 0
-    for first in range(n):
-        if found == n:
-            return
-        if island[first] < 0:
-            island[first], queue[0] = first, first
-            head, tail = 0, 1
-            while head < tail and found + tail < n:
-                i = queue[head]
-                head += 1
-                for j in range(n):
-                    if island[j] < 0 and (H[i, j] != 0.0 or H[j, i] != 0.0):
-                        island[j], queue[tail] = first, j
-                        tail += 1
-            found += tail
+def moved(H, size, i, distance, width):
+    """What moving variable i changes: in the terms of the row that feels it most, and in the width of its box."""
+    most, felt = 0.0, False
+    for k in range(len(size)):
+        change = abs(H[k, i]) * distance
+        if change > 0.0:
+            felt = True
+            most = max(most, change / size[k] if size[k] > 0.0 else 1.0)
+    if 0.0 < width < np.inf:
+        most, felt = max(most, distance / width), True
+    return most if felt else 1.0  # what nobody feels is either right or wrong
 
 
 @kernel
-def unit_diagonal(H, row):
-    """Row scales that, applied to both sides, make the diagonal one; False if it is not positive."""
-    for i in range(len(row)):
-        if not H[i, i] > 0.0:
+def exceeds(q, size):
+    """Whether some row has terms beyond what its own q is worth."""
+    for k in range(len(q)):
+        if size[k] > CAP * abs(q[k]):
+            return True
+    return False
+
+
+@kernel
+def find_unknowns(vectors, z, unknowns):
+    """The variables between their bounds; returns how many."""
+    count = 0
+    for j in range(len(z)):
+        if z[j] != 0.0 and z[j] != vectors[1, j] and z[j] != vectors[2, j]:
+            unknowns[count] = j
+            count += 1
+    return count
+
+
+@kernel
+def plainly_worth(H, vectors, z, size, unit, ints):
+    """Whether it can be seen without a pairing that no row has more terms than count.
+
+    |H_ij|² <= |H_ii| |H_jj| proves that the diagonal has the largest product. Then no unit is below |q_j| / |H_jj|.
+    """
+    q, unknowns = vectors[0], ints[: len(z)]
+    count = find_unknowns(vectors, z, unknowns)
+    for e in range(count):
+        i = unknowns[e]
+        diagonal = abs(H[i, i])
+        if not diagonal > 0.0:
             return False
-        row[i] = 1.0 / math.sqrt(H[i, i])
+        unit[e] = abs(q[i]) / diagonal
+        row, inverse = H[i], 1.0 / diagonal
+        for u in range(count):
+            j = unknowns[u]
+            if not abs(row[j]) * inverse * abs(row[j]) <= abs(H[j, j]):
+                return False
+    for k in range(len(z)):
+        if size[k] > CAP * abs(q[k]):
+            worth = abs(q[k])
+            for e in range(count):
+                worth = max(worth, abs(H[k, unknowns[e]]) * unit[e])
+            if not size[k] < 0.5 * CAP * worth:  # half, lest rounding decide
+                return False
     return True
 
 
 @kernel
-def geometric_means(H, row, column):
-    """Row scales that remain when every column, then every row, is divided by the geometric mean of its entries.
+def limit_terms(H, vectors, z, size, floats, ints):
+    """Reduce `size` to at most CAP times what the given numbers are worth in each row."""
+    n = len(z)
+    q, lo, hi = vectors[0], vectors[1], vectors[2]
+    worth, unit, f = floats[:n], floats[n : 2 * n], 2 * n
 
-    Scaling rows or columns of a matrix without zeros changes nothing but these scales themselves. Logarithms are read
-    off the bits of a number: exact at powers of two, linear between them.
-    """
-    n = len(row)
-    bits = H.view(np.int64)
-    for i in range(n):
-        row[i] = column[i] = 0.0  # numbers of non-zeros, and sums of logarithms, by column
-    for i in range(n):
-        for j in range(n):
-            if H[i, j] != 0.0:
-                column[j] += logarithm(bits[i, j])
-                row[j] += 1.0
+    # The unknowns lie between their bounds; q and the terms of all others are given.
+    unknowns = ints[:n]
+    count = find_unknowns(vectors, z, unknowns)
+    for k in range(n):
+        worth[k] = abs(q[k])
     for j in range(n):
-        column[j] = column[j] / row[j] if row[j] > 0.0 else 0.0
-    for i in range(n):
-        total, count = 0.0, 0.0
-        for j in range(n):
-            if H[i, j] != 0.0:
-                total += logarithm(bits[i, j]) - column[j]
-                count += 1.0
-        row[i] = 2.0 ** (-total / count) if count > 0.0 else 1.0
+        if z[j] != 0.0 and (z[j] == lo[j] or z[j] == hi[j]):
+            for k in range(n):
+                worth[k] += abs(H[k, j] * z[j])
+
+    # Each unknown has the unit of the row that determines it; what a row is worth spreads through these units.
+    row_of = ints[n : 2 * n]
+    determine(H, z, size, unknowns, count, row_of, floats[f:], ints[2 * n :])
+    for j in range(count):
+        unit[j] = 0.0
+    spread(H, unknowns, count, row_of, unit, worth)
+
+    # Rows that are worth nothing yet: unknowns of theirs as large as other rows bear.
+    missing = True
+    while missing:
+        missing = False
+        for j in range(count):
+            if unit[j] == 0.0:
+                unit[j] = bearable(H, worth, unknowns[j])
+        for k in range(n):
+            if worth[k] == 0.0:
+                for j in range(count):
+                    if H[k, unknowns[j]] != 0.0:
+                        worth[k] = max(worth[k], abs(H[k, unknowns[j]]) * unit[j])
+                missing = missing or worth[k] > 0.0
+
+    # Where nothing is given, any multiple of an answer is an answer: no limit.
+    for k in range(n):
+        if worth[k] > 0.0:
+            size[k] = min(size[k], CAP * worth[k])
 
 
 @kernel
-def logarithm(bits):
-    """log2 of a double's magnitude, from its bits; off by at most 0.09."""
-    return (bits & 0x7FFFFFFFFFFFFFFF) * 2.0**-52 - 1023.0
+def spread(H, unknowns, count, row_of, unit, worth):
+    """The smallest worth of each row, from what is given, with worth_k >= |H_kj| unit_j; fills the units."""
+    n = len(worth)
+    for _ in range(count + 1):
+        grown = False
+        for j in range(count):
+            i, column = row_of[j], unknowns[j]
+            if i >= 0:
+                now = worth[i] / abs(H[i, column])
+                if now > unit[j] * (1.0 + SETTLED):
+                    unit[j], grown = now, True
+                    for k in range(n):
+                        if k != i and H[k, column] != 0.0:
+                            worth[k] = max(worth[k], abs(H[k, column]) * now)
+        if not grown:
+            return
 
 
 @kernel
-def felt_weights(H, scale, weight):
-    """weight_j = max_i |H_ij| / s_i: how strongly some row feels variable j."""
-    n = len(scale)
-    weight[:] = 0.0
-    for i in range(n):
-        if scale[i] > SMALLEST:
-            inverse = 1.0 / scale[i]
-            for j in range(n):
-                weight[j] = max(weight[j], abs(H[i, j]) * inverse)
-        elif scale[i] > 0.0:  # whose reciprocal overflows
-            for j in range(n):
-                weight[j] = max(weight[j], min(abs(H[i, j]) / scale[i], 1.0 / SMALLEST))
+def bearable(H, worth, column):
+    """The largest value of a variable that exceeds no row's worth; 0 if no row is worth anything."""
+    least = np.inf
+    for k in range(len(worth)):
+        if worth[k] > 0.0 and H[k, column] != 0.0:
+            least = min(least, worth[k] / abs(H[k, column]))
+    return least if least < np.inf else 0.0
 
 
 @kernel
-def finite_size(bound):
-    return abs(bound) if np.isfinite(bound) else 0.0
+def determine(H, z, size, unknowns, count, row_of, floats, ints):
+    """Pair each unknown with one of the unknowns' rows, so that the product of their entries is largest.
+
+    Hungarian method with shortest augmenting paths; a cost is -log2 of a term's part of its row. Slots are numbered
+    from one, 0 is the row being placed. row_of[j] is -1 where the pattern of zeros leaves no row for unknown j.
+    """
+    m = count
+    cost = floats[: m * m].reshape((m, m))
+    f = m * m
+    row_price, price, nearest = floats[f : f + m + 1], floats[f + m + 1 : f + 2 * m + 2], floats[f + 2 * m + 2 :]
+    taken, before, visited = ints[: m + 1], ints[m + 1 : 2 * m + 2], ints[2 * m + 2 :]
+
+    # Costs, and first prices: the cheapest row of each column.
+    for j in range(m + 1):
+        row_price[j], price[j], taken[j], nearest[j] = 0.0, np.inf, 0, 0.0
+    for i in range(m):
+        row = unknowns[i]
+        for j in range(m):
+            part = abs(H[row, unknowns[j]] * z[unknowns[j]]) / size[row] if H[row, unknowns[j]] != 0.0 else 0.0
+            cost[i, j] = -math.log2(part) if part > 0.0 else np.inf
+            price[j + 1] = min(price[j + 1], cost[i, j])
+    price[0] = 0.0
+    for j in range(1, m + 1):
+        price[j] = price[j] if price[j] < np.inf else 0.0
+
+    # Place one row after the other along the shortest path to a free column.
+    for i in range(1, m + 1):
+        taken[0] = i
+        for j in range(m + 1):
+            nearest[j], visited[j] = np.inf, 0
+        column = 0
+        while taken[column] != 0:
+            visited[column] = 1
+            row, shortest, following = taken[column], np.inf, -1
+            for j in range(1, m + 1):
+                if visited[j] == 0:
+                    reduced = cost[row - 1, j - 1] - row_price[row] - price[j]
+                    if reduced < nearest[j]:
+                        nearest[j], before[j] = reduced, column
+                    if nearest[j] < shortest:
+                        shortest, following = nearest[j], j
+            if following < 0:  # no column left for this row
+                break
+            for j in range(m + 1):
+                if visited[j] == 1:
+                    row_price[taken[j]] += shortest
+                    price[j] -= shortest
+                else:
+                    nearest[j] -= shortest
+            column = following
+        if taken[column] == 0:
+            while column != 0:
+                taken[column] = taken[before[column]]
+                column = before[column]
+    for j in range(m):
+        row_of[j] = unknowns[taken[j + 1] - 1] if taken[j + 1] > 0 else -1

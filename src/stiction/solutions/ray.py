@@ -44,11 +44,12 @@ def examine(problem: BoxLCP, direction: NDArray[np.float64]) -> Ray:
     """What the direction proves, by Farkas' alternative on the problem's own data."""
     if not np.isfinite(direction).all():
         return Ray(direction, False)
-    y = _admissible(problem, direction)
-    if _no_answer(problem, y):
-        return Ray(direction, True)
-    polished = _admissible(problem, _polished(problem, y))
-    return Ray(polished, True) if _no_answer(problem, polished) else Ray(direction, False)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows proves nothing
+        y = _admissible(problem, direction)
+        if _no_answer(problem, y):
+            return Ray(direction, True)
+        polished = _admissible(problem, _polished(problem, y))
+        return Ray(polished, True) if _no_answer(problem, polished) else Ray(direction, False)
 
 
 def _admissible(problem: BoxLCP, direction: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -68,6 +69,8 @@ def _polished(problem: BoxLCP, y: NDArray[np.float64]) -> NDArray[np.float64]:
     scale = np.abs(y[support])
     weighted = block.T * scale  # so that the null vector is one of signs
     weighted = weighted / np.maximum(np.abs(weighted).max(axis=1, keepdims=True), np.finfo(float).tiny)
+    if not np.isfinite(weighted).all():
+        return y
     null = np.linalg.svd(weighted)[2][-1]
     polished = np.zeros_like(y)
     polished[support] = scale * null * np.sign(null @ np.sign(y[support]))

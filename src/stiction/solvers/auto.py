@@ -64,7 +64,7 @@ class Auto:
 
     contract: ClassVar[Contract] = Contract(
         matrix="any",
-        guarantee="what Keller, Lemke or Cottle–Dantzig guarantee; everything for n <= 12",
+        guarantee="what Keller, Lemke or Cottle–Dantzig guarantee; everything for n <= 12, free variables not counted",
         cost="that of the solver chosen",
         choose="you have no reason to choose",
         solves=frozenset({"copositive-plus", "PSD", "P"}),
@@ -85,5 +85,5 @@ class Auto:
         principal = problem.smallest_diagonal >= 0.0
         order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]
         order += [CottleDantzig(), SmoothingNewton()] if principal else []
-        order += [Enumerate()] if problem.n <= LARGEST else []
+        order += [Enumerate()] if problem.bounded <= LARGEST else []
         return tuple(order)

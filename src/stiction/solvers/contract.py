@@ -26,7 +26,7 @@ class Contract:
     solves: the classes of `problems.families` on which it is guaranteed, if a solution exists
     boxes: whether it takes bounds other than 0 <= z
     warm: whether it can use a start
-    largest: the largest n it takes, if limited
+    largest: the largest n it takes, free variables not counted, if limited
     laws: the laws of contact that it takes, by their kind
     slip: whether it takes contacts whose direction of sliding is known
     """
@@ -61,8 +61,9 @@ class Contract:
             return f"its matrix must be a P-matrix, but a diagonal entry is {problem.smallest_diagonal:g}"
         if self.matrix == "P0" and problem.smallest_diagonal < 0.0:
             return f"its matrix must be a P0-matrix, but a diagonal entry is {problem.smallest_diagonal:g}"
-        if self.largest is not None and problem.n > self.largest:
-            return f"it takes at most n = {self.largest}, got n = {problem.n}"
+        if self.largest is not None and problem.bounded > self.largest:
+            apart = "" if problem.bounded == problem.n else " without free variables"
+            return f"it takes at most n = {self.largest}, got n = {problem.bounded}{apart}"
         return None
 
 

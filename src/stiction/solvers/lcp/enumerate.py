@@ -2,21 +2,20 @@
 
 Each variable is tried at its lower bound, at its upper bound, and in between; each of the at most 3^n systems is
 solved. Supports with a singular system are decided by linear programming. So a solution is found if there is one,
-whatever the matrix, and if none is found, there is none (up to rounding).
+whatever the matrix, and if none is found, there is none (up to rounding). Free variables have no sides to choose: they
+are eliminated first, as far as their own rows determine them, so that only the number of bounded ones matters.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from stiction.compiled import kernel, workspace
 from stiction.linear import lu, lu_solve
-from stiction.problems.lcp import BoxLCP
-from stiction.solutions.certificate import judge
-from stiction.solutions.natural_map import judge_into
+from stiction.solutions.natural_map import judge_into, natural_map, scratch
 from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal
 from stiction.solvers.lcp.principal import AT_LOWER, AT_UPPER, MEMBER
@@ -25,48 +24,127 @@ from stiction.solvers.lcp.scaling import equilibrate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stiction.problems.lcp import BoxLCP
+
+    Matrix = NDArray[np.float64]
+    Vector = NDArray[np.float64]
+
 LARGEST = 12
 CERTAIN = 1e-12  # residual at which the search ends
+FOUND = 1e-9  # residual that counts as a solution
+OUTSIDE = 1e-3  # distance from its bounds, in scaled units, from which a trial is not judged
+WEAK_PIVOT = 1e-6  # free variables whose pivot is below this part of the largest entry are not eliminated
 
 
 @dataclass(frozen=True)
 class Enumerate:
-    """All supports, for LCP and BoxLCP with n <= 12."""
+    """All supports, for LCP and BoxLCP with at most 12 bounded variables."""
 
     contract: ClassVar[Contract] = Contract(
         matrix="any",
         guarantee="every problem: a solution, or the knowledge that there is none",
         cost="2^n to 3^n systems",
-        choose="you doubt another solver, and n <= 12",
+        choose="you doubt another solver, and n <= 12 (free variables not counted)",
         solves=frozenset({"copositive-plus", "P0"}),
         largest=LARGEST,
     )
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
-        n = problem.n
-        scaled, column = in_scaled_units(problem)
-        choices = np.array([sides(lo, hi) for lo, hi in zip(problem.lo, problem.hi, strict=True)], np.int64).reshape(
-            n, 4
-        )
+        whole, column = in_scaled_units(problem)
+        few = without_free_variables(whole)
+        n = len(few.H)
+        choices = np.array([sides(lo, hi) for lo, hi in few.vectors[1:].T], np.int64).reshape(n, 4)
         total = int(np.prod(choices[:, 3])) if n else 1
-        work = workspace(n * n + 8 * n, 5 * n)
-        z, singular = np.zeros(n), np.empty(total, np.int64)
-        tried, residual, skipped = try_supports(scaled.H, scaled.vectors, scaled.symmetric, choices, *work, z, singular)
-        if residual > 1e-9:
+        floats, ints = scratch(n)
+        z, singular, w = np.zeros(n), np.empty(total, np.int64), np.empty(n)
+        tried, residual, skipped, lost = try_supports(
+            few.H, few.vectors, choices, *workspace(floats + n * n + 3 * n, ints + 3 * n), z, singular
+        )
+        if not residual <= FOUND:
             for code in singular[:skipped]:
-                found = point_of_singular_support(scaled, decode(choices, int(code)))
-                if found is not None and judge(scaled, found)[0].residual < residual:
-                    z, residual = found, judge(scaled, found)[0].residual
-        status = Status.SOLVED if residual <= 1e-9 else Status.NO_SOLUTION
-        return Proposal(status, tried, np.clip(z * column, problem.lo, problem.hi))
+                point = point_of_singular_support(few, decode(choices, int(code)))
+                if point is not None:
+                    new = natural_map(few.H, few.vectors, point, w)[0]
+                    if new < residual:
+                        z, residual = point, new
+                    if residual <= FOUND:
+                        break
+        # A support whose numbers overflowed has not been decided.
+        nothing = Status.SINGULAR if lost else Status.NO_SOLUTION
+        answer = np.clip(whole_answer(whole, few, z) * column, problem.lo, problem.hi)
+        return Proposal(Status.SOLVED if residual <= FOUND else nothing, tried, answer)
 
 
-def in_scaled_units(problem: BoxLCP) -> tuple[BoxLCP, NDArray[np.float64]]:
-    """The problem with its units taken out, and the factors that bring an answer back."""
+class Scaled(NamedTuple):
+    """A problem in scaled units.
+
+    H: (n, n); vectors: (3, n) with rows q, lo, hi
+    kept, gone: which variables of the whole problem these are, and which have been eliminated
+    gone_rows: the rows that these were eliminated with
+    """
+
+    H: Matrix
+    vectors: Matrix
+    kept: NDArray[np.int64]
+    gone: NDArray[np.int64]
+    gone_rows: NDArray[np.int64]
+
+
+def in_scaled_units(problem: BoxLCP) -> tuple[Scaled, Vector]:
+    """The problem with its units taken out, and the factors that bring an answer back.
+
+    Data that leave the range of numbers on the way are taken as they are.
+    """
     n = problem.n
     columns, (q, lo, hi, row, column) = np.empty((n, n)), np.empty((5, n))
     tau = equilibrate(problem.H, problem.vectors, problem.symmetric, columns, q, lo, hi, row, column)
-    return BoxLCP(columns.T, q, lo, hi), column * tau
+    everyone, nobody = np.arange(n), np.arange(0)
+    same_bounds = (np.isfinite(lo) == np.isfinite(problem.lo)) & (np.isfinite(hi) == np.isfinite(problem.hi))
+    factor = column * tau
+    if not (np.isfinite(columns).all() and np.isfinite(q).all() and same_bounds.all() and np.isfinite(factor).all()):
+        return Scaled(problem.H, problem.vectors, everyone, nobody, nobody), np.ones(n)
+    return Scaled(np.ascontiguousarray(columns.T), np.array([q, lo, hi]), everyone, nobody, nobody), factor
+
+
+def without_free_variables(problem: Scaled) -> Scaled:
+    """Free variables eliminated by their rows, with complete pivoting, as long as pivots are large enough."""
+    lo, hi = problem.vectors[1:]
+    free = np.flatnonzero(np.isinf(lo) & np.isinf(hi))
+    if free.size == 0:
+        return problem
+    block = problem.H[np.ix_(free, free)].copy()
+    rows, columns, rank, least = free.copy(), free.copy(), 0, WEAK_PIVOT * np.abs(block).max()
+    for p in range(free.size):
+        rest = np.abs(block[p:, p:])
+        i, j = divmod(int(np.argmax(rest)), free.size - p)
+        if not rest[i, j] > least:
+            break
+        block[[p, p + i]], rows[[p, p + i]] = block[[p + i, p]], rows[[p + i, p]]
+        block[:, [p, p + j]], columns[[p, p + j]] = block[:, [p + j, p]], columns[[p + j, p]]
+        block[p + 1 :, p:] -= np.outer(block[p + 1 :, p] / block[p, p], block[p, p:])
+        rank += 1
+    if rank == 0:
+        return problem
+    bounded = np.flatnonzero(np.isfinite(lo) | np.isfinite(hi))
+    kept, kept_rows = np.concatenate([columns[rank:], bounded]), np.concatenate([rows[rank:], bounded])
+    gone, gone_rows = columns[:rank], rows[:rank]
+    solved = np.linalg.solve(
+        problem.H[np.ix_(gone_rows, gone)],
+        np.column_stack([problem.H[np.ix_(gone_rows, kept)], problem.vectors[0, gone_rows]]),
+    )
+    H = problem.H[np.ix_(kept_rows, kept)] - problem.H[np.ix_(kept_rows, gone)] @ solved[:, :-1]
+    q = problem.vectors[0, kept_rows] - problem.H[np.ix_(kept_rows, gone)] @ solved[:, -1]
+    return Scaled(np.ascontiguousarray(H), np.array([q, lo[kept], hi[kept]]), kept, gone, gone_rows)
+
+
+def whole_answer(whole: Scaled, few: Scaled, z: Vector) -> Vector:
+    """An answer with its eliminated variables, refined once."""
+    answer = np.zeros(len(whole.H))
+    answer[few.kept] = z
+    block, rows = whole.H[np.ix_(few.gone_rows, few.gone)], few.gone_rows
+    for _ in range(2 if rows.size else 0):
+        answer[few.gone] -= np.linalg.solve(block, whole.H[rows] @ answer + whole.vectors[0, rows])
+    return answer
 
 
 def sides(lo: float, hi: float) -> tuple[int, int, int, int]:
@@ -87,33 +165,36 @@ def decode(choices: NDArray[np.int64], code: int) -> NDArray[np.int64]:
     return state
 
 
-def point_of_singular_support(problem: BoxLCP, state: NDArray[np.int64]) -> NDArray[np.float64] | None:
+def point_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> Vector | None:
     """A point with this support, by linear programming; None if there is none."""
     from scipy.optimize import linprog
 
-    H, q = problem.H, problem.q
-    lo = np.where(state == AT_UPPER, problem.hi, problem.lo)
-    hi = np.where(state == AT_LOWER, problem.lo, problem.hi)
-    equal, low, up = state == MEMBER, (state == AT_LOWER) & (problem.lo < problem.hi), state == AT_UPPER
+    H, (q, least, most) = problem.H, problem.vectors
+    lo = np.where(state == AT_UPPER, most, least)
+    hi = np.where(state == AT_LOWER, least, most)
+    equal, low, up = state == MEMBER, (state == AT_LOWER) & (least < most), state == AT_UPPER
     found = linprog(
-        np.zeros(problem.n),
+        np.zeros(len(q)),
         A_eq=H[equal], b_eq=-q[equal],
         A_ub=np.vstack([-H[low], H[up]]), b_ub=np.concatenate([q[low], -q[up]]),
         bounds=np.column_stack([lo, hi]),
     )  # fmt: skip
-    return np.clip(found.x, problem.lo, problem.hi) if found.status == 0 else None
+    return np.clip(found.x, least, most) if found.status == 0 else None
 
 
 @kernel
-def try_supports(H, vectors, symmetric, choices, floats, ints, z, singular):
-    """Solve all supports, keep the best. Returns (tried, residual, number of singular supports)."""
+def try_supports(H, vectors, choices, floats, ints, z, singular):
+    """Solve all supports, keep the best. Returns (tried, residual, number of singular supports, of overflows).
+
+    The scratch of the judge lies behind that of the systems.
+    """
     n = len(z)
-    A = floats[5 * n : 5 * n + n * n].reshape((n, n))
-    f = 5 * n + n * n
+    A, f = floats[: n * n].reshape((n, n)), n * n
     x, trial, w = floats[f : f + n], floats[f + n : f + 2 * n], floats[f + 2 * n : f + 3 * n]
-    state, members, pivots = ints[2 * n : 3 * n], ints[3 * n : 4 * n], ints[4 * n : 5 * n]
-    best, skipped = np.inf, 0
+    state, members, pivots = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
+    best, skipped, lost = np.inf, 0, 0
     for code in range(len(singular)):
+        # The sides that this number stands for; those at a bound are put there.
         rest, size = code, 0
         for i in range(n):
             state[i] = choices[i, rest % choices[i, 3]]
@@ -122,6 +203,7 @@ def try_supports(H, vectors, symmetric, choices, floats, ints, z, singular):
                 members[size] = i
                 size += 1
             trial[i] = 0.0 if state[i] == MEMBER else (vectors[1, i] if state[i] == AT_LOWER else vectors[2, i])
+        # The others solve their rows; singular systems are left for later.
         for e in range(size):
             row = members[e]
             x[e] = -vectors[0, row]
@@ -134,17 +216,24 @@ def try_supports(H, vectors, symmetric, choices, floats, ints, z, singular):
             skipped += 1
             continue
         lu_solve(A, pivots, size, x)
+        # An answer that lies far outside its bounds needs no judge.
+        fits = True
         for u in range(size):
             i = members[u]
             trial[i] = min(max(x[u], vectors[1, i]), vectors[2, i])
-        residual = judge_into(H, vectors, symmetric, trial, w, floats, ints)[0]
+            if not abs(x[u]) < np.inf:
+                lost += 1
+            fits = fits and abs(x[u] - trial[i]) <= OUTSIDE * (1.0 + abs(x[u]))
+        if not fits and best < np.inf:
+            continue
+        residual = judge_into(H, vectors, trial, w, floats[f + 3 * n :], ints[3 * n :])[0]
         if residual < best:
             best = residual
             for i in range(n):
                 z[i] = trial[i]
             if best <= CERTAIN:
-                return code + 1, best, skipped
-    return len(singular), best, skipped
+                return code + 1, best, skipped, lost
+    return len(singular), best, skipped, lost
 
 
 @kernel

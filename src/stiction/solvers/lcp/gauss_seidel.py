@@ -16,7 +16,7 @@ import numpy as np
 
 from stiction.compiled import kernel, sums, workspace
 from stiction.errors import InvalidProblem
-from stiction.solutions.natural_map import judge_into
+from stiction.solutions.natural_map import judge_into, scratch
 from stiction.solvers.contract import STATUS, Contract, Proposal
 from stiction.solvers.lcp.principal import MAX_ITERATIONS, SINGULAR, SOLVED, begin, carve, drive_all, finish
 
@@ -62,7 +62,8 @@ class GaussSeidel:
         n = problem.n
         ends = self._ends(n)
         largest = int(np.diff(ends, prepend=0).max(initial=0))
-        work = workspace(5 * n + 3 * largest * largest + 25 * largest, max(2 * n, 4 * largest))
+        floats, ints = scratch(n)
+        work = workspace(max(floats, 3 * largest * largest + 25 * largest), max(ints, 4 * largest))
         z, w = np.clip(np.zeros(n), problem.lo, problem.hi) if start is None else start.copy(), np.empty(n)
         history = np.empty(self.max_sweeps + 1)
         status, sweeps = gauss_seidel(
@@ -85,7 +86,7 @@ class GaussSeidel:
 def gauss_seidel(H, vectors, symmetric, ends, relaxation, target, floats, ints, z, w, history):
     """Returns (status, sweeps); history[k] is the residual after k sweeps."""
     n = len(z)
-    history[0] = judge_into(H, vectors, symmetric, z, w, floats, ints)[0]
+    history[0] = judge_into(H, vectors, z, w, floats, ints)[0]
     for sweep in range(1, len(history)):
         if history[sweep - 1] <= target or n == 0:
             return SOLVED, sweep - 1
@@ -96,7 +97,7 @@ def gauss_seidel(H, vectors, symmetric, ends, relaxation, target, floats, ints, 
             elif not solve_block(H, vectors, symmetric, relaxation, first, end, floats, ints, z):
                 return SINGULAR, sweep - 1
             first = end
-        history[sweep] = judge_into(H, vectors, symmetric, z, w, floats, ints)[0]
+        history[sweep] = judge_into(H, vectors, z, w, floats, ints)[0]
     return MAX_ITERATIONS, len(history) - 1
 
 
@@ -119,7 +120,7 @@ def project(H, vectors, relaxation, i, z):
 @kernel
 def solve_block(H, vectors, symmetric, relaxation, first, end, floats, ints, z):
     """One block: its own box LCP, solved exactly, relaxed, within its bounds. False if it cannot be solved."""
-    size, f = end - first, 5 * len(z)
+    size, f = end - first, 0
     block = floats[f : f + size * size].reshape((size, size))
     f += size * size
     data = floats[f : f + 3 * size].reshape((3, size))

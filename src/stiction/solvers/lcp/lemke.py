@@ -107,6 +107,8 @@ class Lemke:
     def _with_free_variables_split(self, problem: BoxLCP) -> Proposal:
         """Free variables whose block is singular become differences of two non-negative ones."""
         free = np.flatnonzero(np.isinf(problem.lo) & np.isinf(problem.hi))
+        if free.size == 0:  # bounds that overflow in scaled units
+            return Proposal(Status.SINGULAR, 0, np.clip(np.zeros(problem.n), problem.lo, problem.hi))
         sign = np.concatenate([np.ones(problem.n), -np.ones(free.size)])
         index = np.concatenate([np.arange(problem.n), free])
         lo, hi = problem.lo[index].copy(), problem.hi[index].copy()
@@ -570,6 +572,12 @@ def blocking(path, size, driven, drives_z, slack, doubtful_rate):
                 ties += 1
             if best < 0 or speed[c] > speed[best]:
                 best = c
+    if best < 0:  # rounding of the bound has hidden them all: the first one
+        for c in range(size + n):
+            if speed[c] > slow and (best < 0 or gap[c] * speed[best] < gap[best] * speed[c]):
+                best = c
+    if best < 0:  # what is not a number blocks nothing
+        return NOTHING, -1, 0.0, False
     if ties > 1:
         best = lexicographic(path, size, tie, max(slow, 1e-5 * speed[best]), best)
     step = gap[best] / speed[best]
