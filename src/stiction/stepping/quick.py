@@ -30,7 +30,7 @@ from stiction.contacts.gather import (
     measure,
 )
 from stiction.contacts.identity import match_contacts
-from stiction.contacts.write_back import write
+from stiction.contacts.write_back import WRITTEN, write
 from stiction.linear import dot
 from stiction.problems.laws import Coulomb
 from stiction.problems.normal_form import add_rows, move, move_unheld, rows_dot, whiten_free, whiten_jointed
@@ -244,7 +244,8 @@ def one_call(
     )  # fmt: skip
     if not found[0] <= tolerance:
         return ANOTHER_WAY, steps, dt, 0.0, 0.0, 0.0, found
-    write(model, data, where, counts, numbers, places, velocity, impulse, joint_impulse)
+    if write(model, data, where, counts, numbers, places, velocity, impulse, joint_impulse) != WRITTEN:
+        return ANOTHER_WAY, steps, dt, 0.0, 0.0, 0.0, found
     return DONE, steps, dt, d.time + dt, d.energy[0], d.energy[1], found
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CONE = Coulomb()
 NOTHING = np.zeros(0)
-DEFAULT = Auto(aim=1e-12)  # what a step leaves of a velocity that should be zero is there in every step: creep
+DEFAULT = Auto()
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class TimeStepping:
         model, data = engine.model, engine.data
         solver = DEFAULT if solver is None else solver
         if (law is CONE or law == CONE) and isinstance(solver, Auto) and not self.restitution:
-            report = quick_step(engine, self.recovery, self.tolerance, solver.aim, self.warm)
+            report = quick_step(engine, self.recovery, self.tolerance, solver.aim_of(self.tolerance), self.warm)
             if report is not None:
-                advance(model, data, engine.senses)
+                advance(engine.shadow, data, engine.senses)
                 return report
         found, dt = gather(engine.memory), model.opt.timestep
         bounce, before = NOTHING, None
