@@ -1,4 +1,4 @@
-"""Threads: two datas of one model give the bits of one after the other; one data in two threads raises."""
+"""Threads: two MjData of one model give the bits of one after the other; one data in two threads raises."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def course(model, speed: float, steps: int = 150):
     return data.qpos.copy(), data.qvel.copy(), data.sensordata.copy()
 
 
-def test_two_datas_of_one_model_in_two_threads_give_the_bits_of_one_after_the_other():
+def test_two_data_of_one_model_in_two_threads_give_the_bits_of_one_after_the_other():
     model = mujoco.MjModel.from_xml_string(XML)
     speeds = (0.0, 3.0, 0.5, 20.0)
     apart = [course(model, speed) for speed in speeds]

@@ -44,7 +44,7 @@ DATA = (
 CONTACT = ("dist", "pos", "frame", "friction", "dim", "geom", "efc_address", "exclude")
 # Places in `Memory.where`; those from HEADER on belong to `shadow`.
 SIZE, DIST, POS, FRAME, FRICTION, DIM, GEOM, ADDRESS, EXCLUDE = range(9)
-HEADER, WORDS, CONE, THEIR_OPTIONS, OUR_OPTIONS = range(9, 14)
+HEADER, WORDS, CONE, THEIRS, OURS = range(9, 14)
 
 ELLIPTIC = 1  # mjCONE_ELLIPTIC
 
@@ -59,9 +59,9 @@ class Memory(NamedTuple):
 
     model: NDArray[np.void]  # (1,) record: counts, options and addresses of mjModel
     data: NDArray[np.void]  # (1,) record of mjData; addresses after `contact` change at every position stage
-    # Size of mjContact and the offset of each field of CONTACT in it; bytes of the sizes with which mjModel begins, and
-    # ints in its options; the cone that the user's model asks for; addresses of the user's options and of ours, 0 if
-    # they are the same.
+    # Size of mjContact and the offset of each field of CONTACT in it; bytes of the sizes that mjModel begins with; ints
+    # of its sizes, flags and options; the cone that the user's model asks for; addresses of the user's model and of its
+    # shadow, 0 if there is none.
     where: NDArray[np.int64]
 
 
@@ -73,8 +73,7 @@ def memory(model: Any, data: Any) -> Memory:
     check(record(user, shapes.model)[0], user, MODEL)
     check(view.data[0], data, DATA)
     if user is not model:
-        start = shapes.options
-        view.where[THEIR_OPTIONS], view.where[OUR_OPTIONS] = user._address + start, model._address + start
+        view.where[THEIRS], view.where[OURS] = user._address, model._address
     return view
 
 
@@ -101,7 +100,6 @@ class Layouts(NamedTuple):
     model: np.dtype[np.void]
     data: np.dtype[np.void]
     where: NDArray[np.int64]
-    options: int  # offset of mjModel's options
 
 
 @cache
@@ -111,10 +109,9 @@ def layouts() -> Layouts:
     mujoco()
     structs = import_module("mujoco.introspect.structs").STRUCTS
     model, data, contact = (Struct(structs, structs[name].fields) for name in ("mjModel", "mjData", "mjContact"))
-    options = model.place("opt")[0]
-    words = (model.place("vis")[0] - options) // 4
-    places = [contact.size, *(contact.place(name)[0] for name in CONTACT), options, words, ELLIPTIC, 0, 0]
-    return Layouts(model.dtype(MODEL), data.dtype(DATA), np.array(places), options)
+    header, words = model.place("flg_gravcomp")[0], model.place("vis")[0] // 4
+    places = [contact.size, *(contact.place(name)[0] for name in CONTACT), header, words, ELLIPTIC, 0, 0]
+    return Layouts(model.dtype(MODEL), data.dtype(DATA), np.array(places))
 
 
 class Struct:

@@ -3,13 +3,13 @@
 `mjModel` is one C struct of some 6 kB whose pointers lead into one buffer. A `Shadow` is a second struct with the same
 pointers, so that masses, friction or sizes edited between steps are seen at once. Two things are its own:
 
-- options, copied from the user's at the beginning of every step (`follow`) and then set for hard contact. The elliptic
-  cone gives rows n, t1, t2; the Euler step must not damp a second time; MuJoCo's islands, its dual solvers and its
-  noslip pass would compute what nobody reads; sleeping bodies would be left out; speculative contacts and the global
-  override would replace distance and friction; a state that MuJoCo finds bad is refused by us and never reset.
+- options and flags, copied from the user's at the beginning of every step (`follow`) and then set for hard contact. The
+  elliptic cone gives rows n, t1, t2; the Euler step must not damp a second time; MuJoCo's islands, its dual solvers and
+  its noslip pass would compute what nobody reads; sleeping bodies would be left out; speculative contacts and the
+  global override would replace distance and friction; a state that MuJoCo finds bad is refused by us and never reset.
 - margins, which follow the motion (`contacts.margins`).
 
-Each data has its own shadow, so that datas of one model never see each other's margins. A shadow is an MjModel to
+Each data has its own shadow, so that two data of one model never see each other's margins. A shadow is an MjModel to
 MuJoCo's functions, which raise and release the interpreter's lock as ever. Its Python attributes are those of the
 user's model: callbacks (`mjcb_control` and others) get the shadow, which equals the user's model and reads and writes
 that model's arrays and options.
@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from stiction.bodies.memory import CONE, HEADER, OUR_OPTIONS, THEIR_OPTIONS, WORDS, layouts
+from stiction.bodies.memory import CONE, HEADER, OURS, THEIRS, WORDS, layouts
 from stiction.bodies.pointers import ints
 from stiction.compiled import kernel
 from stiction.errors import InvalidScene
@@ -140,8 +140,8 @@ def refuse_foreign(model: Any, data: Any) -> None:
 @kernel
 def follow(where, model):
     """Take over the user's options of this moment, then set those that hard contact needs; `where` keeps the cone."""
-    theirs, ours = ints(where[THEIR_OPTIONS]), ints(where[OUR_OPTIONS])
-    if where[THEIR_OPTIONS] != 0:
+    theirs, ours = ints(where[THEIRS]), ints(where[OURS])
+    if where[THEIRS] != 0:
         for i in range(where[WORDS]):
             ours[i] = theirs[i]
         m = model[0]

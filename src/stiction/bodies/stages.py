@@ -33,7 +33,7 @@ def smooth(model: Any, data: Any, memory: Memory | None = None, acts: bool = Tru
 
 def may_act(model: Any) -> bool:
     """Whether a model has what `mj_fwdActuation` computes: actuators, compensation of gravity, plugins."""
-    return bool(model.nactuator or model.ngravcomp or model.nplugin)
+    return bool(model.nactuator or model.ngravcomp or model.nplugin or model.jnt_actgravcomp.any())
 
 
 def mended_step1(model: Any, data: Any, memory: Memory) -> None:

@@ -52,29 +52,47 @@ BUSY = (
     "own Simulation or MjData (they may share the model), or let the threads take turns"
 )
 
-_locks: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()
-_making_locks = threading.Lock()
+_turns: WeakKeyDictionary[Any, Turn] = WeakKeyDictionary()
+_giving_turns = threading.Lock()
 
 
-def lock_of(data: Any) -> threading.Lock:
-    """The lock of a data, held while it is stepped: MuJoCo's functions would crash if two threads did."""
-    with _making_locks:
-        lock = _locks.get(data)
-        if lock is None:
-            lock = _locks[data] = threading.Lock()
-        return lock
+class Turn:
+    """Whose turn it is to change a data: MuJoCo's functions would crash if two threads did at once.
+
+    The lock keeps other threads out, `taken` the same thread, from within a step. An interrupt may leave the lock to
+    the thread that it hit, which does no harm.
+    """
+
+    __slots__ = ("lock", "taken")
+
+    def __init__(self) -> None:
+        self.lock, self.taken = threading.RLock(), False
+
+
+def turn_of(data: Any) -> Turn:
+    with _giving_turns:
+        turn = _turns.get(data)
+        if turn is None:
+            turn = _turns[data] = Turn()
+        return turn
 
 
 @contextmanager
 def alone(data: Any) -> Iterator[None]:
     """Raise if this data is being stepped, and let nobody step it meanwhile."""
-    lock = lock_of(data)
-    if not lock.acquire(blocking=False):
+    turn = turn_of(data)
+    if not turn.lock.acquire(False):
         raise StictionError(BUSY)
     try:
-        yield
+        if turn.taken:
+            raise StictionError(BUSY)
+        turn.taken = True
+        try:
+            yield
+        finally:
+            turn.taken = False
     finally:
-        lock.release()
+        turn.lock.release()
 
 
 class Engine:
@@ -86,7 +104,7 @@ class Engine:
     def __init__(self, scene: Scene, data: Any) -> None:
         self.scene, self.model, self.data = scene, scene.model, data
         self.shadow, self.memory = scene.bind(data)
-        self.lock = lock_of(data)
+        self.turn = turn_of(data)
         self.mended = self.memory if scene.mends else None
         self.margin = -1.0 if scene.margin is None else float(scene.margin)
         self.senses, self.acts = self.model.nsensor > 0, may_act(self.model)
@@ -103,16 +121,23 @@ class Engine:
 
     def step(self, stepper: Any, law: Law, solver: Any, data: Any = None) -> Report:
         """One step, if nobody else is making one; data: for engines that keep none."""
-        if not self.lock.acquire(False):
+        turn = self.turn
+        if not turn.lock.acquire(False):
             raise StictionError(BUSY)
         try:
-            if data is not None:
-                self.data = data
-            return stepper.step(self, law, solver)  # type: ignore[no-any-return]
+            if turn.taken:
+                raise StictionError(BUSY)
+            turn.taken = True
+            try:
+                if data is not None:
+                    self.data = data
+                return stepper.step(self, law, solver)  # type: ignore[no-any-return]
+            finally:
+                turn.taken = False
+                if data is not None:
+                    self.data = None  # an engine that kept its data would keep it alive
         finally:
-            if data is not None:
-                self.data = None  # an engine that kept its data would keep it alive
-            self.lock.release()
+            turn.lock.release()
 
     def look(self) -> Gathered:
         """Kinematics, forces and contacts of the present state."""

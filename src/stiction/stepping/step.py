@@ -32,7 +32,7 @@ def step(
     """One step of `model.opt.timestep` with exact contact, on any compiled model.
 
     The model stays as it is; what is edited in it between steps is seen at once. If a contact problem is not solved,
-    SolveFailed is raised and the state is what it was. Threads may step datas of one model at the same time, each its
+    SolveFailed is raised and the state is what it was. Threads may step data of one model at the same time, each its
     own.
     """
     try:
