@@ -257,7 +257,7 @@ def parts_of(contest: Contest, repeats: int) -> tuple[float, float, float, int]:
 
     def stages() -> None:
         smooth(engine.shadow, data, engine.mended, engine.acts)
-        advance(engine.shadow, data, engine.senses)
+        advance(engine.shadow, data, engine.senses, engine.joined)
 
     def ready() -> None:
         set_state(model, data, begin)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL = (
-    "nv", "nq", "nu", "na", "nmocap", "nbody", "ngeom", "njnt", "npair", "ntree", "ntendon", "nactuator",
+    "nv", "nq", "nu", "na", "nmocap", "neq", "nbody", "ngeom", "njnt", "npair", "ntree", "ntendon", "nactuator",
     "opt.timestep", "opt.gravity", "opt.integrator", "opt.cone", "opt.jacobian", "opt.solver", "opt.noslip_iterations",
     "opt.disableflags", "opt.enableflags", "opt.disableactuator", "body_mass", "body_inertia", "M_rownnz", "M_rowadr",
     "M_colind", "tree_dofadr", "tree_dofnum", "dof_treeid", "dof_jntid", "dof_damping", "dof_dampingpoly",
@@ -36,10 +36,11 @@ MODEL = (
 DATA = (
     "time", "energy", "ncon", "ne", "nf", "nl", "nefc", "flg_energypos", "flg_energyvel", "flg_subtreevel",
     "flg_rnepost", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "act_dot",
-    "qacc", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "M", "cdof", "subtree_com", "geom_xpos",
-    "geom_xmat", "ten_velocity", "actuator_force", "moment_rownnz", "moment_rowadr", "moment_colind", "actuator_moment",
-    "contact", "efc_type", "efc_id", "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J", "efc_pos",
-    "efc_frictionloss", "efc_diagA", "efc_KBIP", "efc_force", "signature",
+    "qacc", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "M", "cdof", "cdof_dot", "cinert", "cvel",
+    "cacc", "cfrc_int", "cfrc_ext", "xipos", "subtree_com", "geom_xpos", "geom_xmat", "ten_velocity", "actuator_force",
+    "moment_rownnz", "moment_rowadr", "moment_colind", "actuator_moment", "contact", "efc_type", "efc_id",
+    "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J", "efc_pos", "efc_frictionloss", "efc_diagA", "efc_KBIP",
+    "efc_force", "signature",
 )  # fmt: skip
 CONTACT = ("dist", "pos", "frame", "friction", "dim", "geom", "efc_address", "exclude")
 # Places in `Memory.where`; those from HEADER on belong to `shadow`.
@@ -91,7 +92,7 @@ def check(found: Any, owner: Any, names: Iterable[str]) -> None:
             value = value.dist
         seen = found[name.rpartition(".")[2]]
         pointer = isinstance(value, np.ndarray) and not isinstance(seen, np.ndarray)
-        right = seen == value.ctypes.data or value.size == 0 if pointer else np.array_equal(seen, value)
+        right = seen == value.ctypes.data or value.size == 0 if pointer else np.array_equal(seen, value, equal_nan=True)
         if not right:
             raise RuntimeError(f"mujoco {mujoco().__version__} does not keep {name} where its introspection says")
 

@@ -56,11 +56,13 @@ def mended_step1(model: Any, data: Any, memory: Memory) -> None:
         control(own(model), data)
 
 
-def advance(model: Any, data: Any, senses: bool = True) -> None:
-    """Accelerations and forces of bodies (cacc, cfrc_int, cfrc_ext) and what senses them, then the step itself:
-    v += dt qacc, positions with the new v, time.
+def advance(model: Any, data: Any, senses: bool = True, joined: bool = True) -> None:
+    """Sensors of force and acceleration, then the step itself: v += dt qacc, positions with the new v, time.
+
+    joined: whether there are equality constraints, without which `write_back` has set the forces of bodies already
     """
-    body_forces(model, data)
+    if joined:
+        body_forces(model, data)
     if senses:
         sensors(model, data)
     euler(model, data)

@@ -19,6 +19,7 @@ from stiction.bodies.inputs import MAXVAL
 from stiction.bodies.memory import ADDRESS, CONE, DIM, FRICTION, SIZE
 from stiction.bodies.pointers import floats, ints
 from stiction.compiled import kernel
+from stiction.contacts.body_forces import set_body_forces
 from stiction.contacts.gather import (
     CONTACT,
     CONTACTS,
@@ -102,6 +103,8 @@ def write(model, data, where, counts, numbers, places, velocity, impulse, joint_
     for i in range(j):
         force[i] = joint_impulse[i] / dt
         add_force(joints[i], joint_segments[i], force[i], m.nv, total)
+    if m.neq == 0:
+        set_body_forces(model, data, where)
     if where[CONE] == PYRAMIDAL:
         write_edges(data, where)
         m.cone = PYRAMIDAL  # until the next step begins: MuJoCo reads the forces so

@@ -105,9 +105,10 @@ class Engine:
         self.scene, self.model, self.data = scene, scene.model, data
         self.shadow, self.memory = scene.bind(data)
         self.turn = turn_of(data)
+        self.acquire, self.release = self.turn.lock.acquire, self.turn.lock.release
         self.mended = self.memory if scene.mends else None
         self.margin = -1.0 if scene.margin is None else float(scene.margin)
-        self.senses, self.acts = self.model.nsensor > 0, may_act(self.model)
+        self.senses, self.joined, self.acts = self.model.nsensor > 0, self.model.neq > 0, may_act(self.model)
         self.scratch = np.empty(6 * self.model.nbody)
         self.last: Sheet | None = None
         self.problem: ContactProblem | None = None
@@ -121,9 +122,9 @@ class Engine:
 
     def step(self, stepper: Any, law: Law, solver: Any, data: Any = None) -> Report:
         """One step, if nobody else is making one; data: for engines that keep none."""
-        turn = self.turn
-        if not turn.lock.acquire(False):
+        if not self.acquire(False):
             raise StictionError(BUSY)
+        turn = self.turn
         try:
             if turn.taken:
                 raise StictionError(BUSY)
@@ -137,7 +138,7 @@ class Engine:
                 if data is not None:
                     self.data = None  # an engine that kept its data would keep it alive
         finally:
-            turn.lock.release()
+            self.release()
 
     def look(self) -> Gathered:
         """Kinematics, forces and contacts of the present state."""
@@ -211,7 +212,7 @@ class Engine:
     def apply(self, found: Gathered, solution: ContactSolution) -> None:
         """Write the forces where MuJoCo keeps its own, and move."""
         write_back(self.memory, found, solution.velocity, solution.impulse, solution.joint_impulse)
-        advance(self.shadow, self.data, self.senses)
+        advance(self.shadow, self.data, self.senses, self.joined)
 
 
 def direct(kernel: Any, *arguments: Any) -> Any:

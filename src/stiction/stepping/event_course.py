@@ -237,7 +237,7 @@ class Course(Motion):
         """Write forces where MuJoCo keeps its own, let it move whatever else moves, and set the state."""
         write_back(self.engine.memory, found, velocity, impulse, joint_impulse)
         self.refuse_boundless(position, speed)
-        advance(self.engine.shadow, self.data, self.engine.senses)
+        advance(self.engine.shadow, self.data, self.engine.senses, self.engine.joined)
         self.data.qpos[:], self.data.qvel[:], self.data.time = position, speed, begin + self.dt
         self.engine.keep(found, impulse)
 

@@ -94,10 +94,13 @@ def quick_step(engine: Engine, recovery: float, tolerance: float, aim: float, wa
     old = engine.last if warm and engine.last is not None else EMPTY
     while True:
         floats, ints = empty(engine.sizes[0]), empty(engine.sizes[1], INTEGER)
-        arrays = (model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
         if engine.one_call is None:
+            arrays = (model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
             engine.one_call = direct(one_call, *arrays, 0.0, 0.0, 0.0)
-        status, steps, dt, time, potential, kinetic, judged = engine.one_call(*arrays, recovery, tolerance, aim)
+        status, steps, dt, time, potential, kinetic, judged = engine.one_call(
+            model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need,
+            recovery, tolerance, aim,
+        )  # fmt: skip
         if status != MORE_ROOM:
             break
         engine.make_room()
