@@ -237,6 +237,7 @@ def parts_of(contest: Contest, repeats: int) -> tuple[float, float, float, int]:
     """Seconds of a step, of MuJoCo's stages and of our kernel, and the steps of Newton's method."""
     from stiction.bodies.stages import advance, smooth
     from stiction.bodies.state import set_state, state
+    from stiction.contacts.margins import margins
 
     spec, control = contest.make()
     sim = st.Simulation(st.Scene(spec.compile(), control=control))
@@ -255,16 +256,17 @@ def parts_of(contest: Contest, repeats: int) -> tuple[float, float, float, int]:
     refused = (*given[:7], given[7][:0], *given[8:])  # without room it returns at once
 
     def stages() -> None:
-        smooth(model, data)
-        advance(model, data, engine.senses)
+        smooth(engine.shadow, data, engine.mended, engine.acts)
+        advance(engine.shadow, data, engine.senses, engine.joined)
 
     def ready() -> None:
         set_state(model, data, begin)
+        margins(engine.memory, engine.scratch, engine.scene.margin)
         engine.last = before  # its start is that of the step before
 
     def posed() -> None:
         set_state(model, data, begin)
-        smooth(model, data)
+        engine.refresh()
 
     actions: tuple[tuple[Callable[[], None], Callable[[], Any]], ...] = (
         (ready, sim.step),

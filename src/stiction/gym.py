@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from stiction.bodies.scene import Scene
 from stiction.errors import InvalidScene
-from stiction.optional import gymnasium, mujoco
+from stiction.optional import gymnasium
 from stiction.problems.laws import Coulomb, Law
+from stiction.stepping.choices import check_law, check_solver, check_stepper
 from stiction.stepping.engine import Engine
 from stiction.stepping.time_stepping import TimeStepping
 
@@ -50,6 +51,10 @@ class Contact:
     """How a wrapped environment steps."""
 
     def __init__(self, env: Any, law: Law, solver: Solver | None, stepper: Any, ignore: tuple[str, ...]) -> None:
+        check_law("gym.wrap", law)
+        if solver is not None:
+            check_solver("gym.wrap", solver)
+        check_stepper("gym.wrap", stepper)
         self.env, self.law, self.solver, self.stepper = env, law, solver, stepper
         self.scene = Scene.of(env.model, ignore=ignore)
         self.scene.check()
@@ -63,6 +68,4 @@ class Contact:
             self.engine = Engine(self.scene, data)  # an episode begins: nothing is remembered of the last one
         data.ctrl[:] = control
         for _ in range(steps):
-            self.report = self.stepper.step(self.engine, self.law, self.solver)
-        # Environments read forces on bodies (cfrc_ext), which a step leaves out.
-        mujoco().mj_rnePostConstraint(self.env.model, data)
+            self.report = self.engine.step(self.stepper, self.law, self.solver)

@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from stiction.bodies.memory import memory
 from stiction.bodies.scene import Scene
 from stiction.bodies.stages import mended_step1, smooth
 from stiction.stepping import Simulation
@@ -25,7 +26,7 @@ def logs(turned: float = 0.0, z: float = 0.2, y: float = 0.0):
     scene = Scene.from_xml(f"<mujoco><worldbody>{LOG}{upper}</worldbody></mujoco>", margin=0.002)
     data = scene.data()
     scene.model.geom_margin[:] = scene.model.body_margin[:] = 0.001
-    view = scene.bind(data)
+    view = memory(scene.model, data)
     assert scene.mends
     smooth(scene.model, data, view)
     return [contact for contact in data.contact if contact.efc_address >= 0]
@@ -66,7 +67,7 @@ def test_the_nearest_contact_is_as_near_as_the_shapes_are(first, second):
     scene = Scene.from_xml(f"<mujoco>{MESH}<worldbody>{bodies}</worldbody></mujoco>")
     model, data = scene.model, scene.data()
     model.geom_margin[:] = model.body_margin[:] = 0.005
-    view = scene.bind(data)
+    view = memory(scene.model, data)
     rng = np.random.default_rng(0)
     seen = 0
     for _ in range(60):
@@ -95,7 +96,7 @@ def test_a_mended_stage_is_mujocos_own_where_nothing_is_mended():
     for mended in (False, True):
         scene = Scene.from_xml(xml)
         data = scene.data()
-        view = scene.bind(data)
+        view = memory(scene.model, data)
         data.qvel[:] = 0.1
         smooth(scene.model, data, view if mended else None)
         answers.append((data.efc_J.copy(), data.efc_pos.copy(), data.qacc_smooth.copy(), data.qfrc_smooth.copy()))

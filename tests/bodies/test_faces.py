@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from stiction.bodies.faces import POINTS
+from stiction.bodies.memory import memory
 from stiction.bodies.scene import Scene
 from stiction.bodies.stages import mended_step1, smooth
 from stiction.stepping import Simulation
@@ -32,7 +33,7 @@ def free(geom, pos, euler=(0.0, 0.0, 0.0)):
 def touching(of):
     """Contacts of a scene where it stands, and its data; each with the geoms in MuJoCo's order."""
     data = of.data()
-    view = of.bind(data)
+    view = memory(of.model, data)
     of.model.geom_margin[:] = of.model.body_margin[:] = 0.5 * (of.margin or 0.002)
     smooth(of.model, data, view)
     return [contact for contact in data.contact if contact.efc_address >= 0], data
@@ -69,7 +70,7 @@ def test_a_leaning_cylinder_touches_with_its_lowest_point(lean, turn):
     of = scene(FLOOR + free(CYLINDER, (0.0, 0.0, H)), margin=0.01)
     data = of.data()
     data.qpos[3:] = np.cos(lean / 2), np.cos(turn) * np.sin(lean / 2), np.sin(turn) * np.sin(lean / 2), 0.0
-    view = of.bind(data)
+    view = memory(of.model, data)
     of.model.geom_margin[:] = of.model.body_margin[:] = 0.005
     mended_step1(of.model, data, view)
     axis = data.geom_xmat[1].reshape(3, 3)[:, 2]
@@ -143,7 +144,7 @@ def test_nearly_flat_contacts_are_as_near_as_the_shapes_are(name, lying):
     """Against MuJoCo's distance of the nearest points, which it finds by another way."""
     of = scene(OTHERS[name] + free(CYLINDER, (0, 0, 1)), margin=0.01)
     model, data = of.model, of.data()
-    view = of.bind(data)
+    view = memory(of.model, data)
     rng = np.random.default_rng(0)
     seen, error = 0, []
     for _ in range(80):

@@ -11,7 +11,9 @@ import pytest
 
 from stiction import optional
 from stiction.bodies.memory import DATA, MODEL, memory
+from stiction.bodies.report import STANDARD
 from stiction.bodies.scene import Scene
+from stiction.bodies.state import model_bytes
 from stiction.errors import InvalidScene, MissingDependency
 
 BOX = """<mujoco model="a box"><worldbody><geom type="plane" size="1 1 1"/>
@@ -44,22 +46,16 @@ def test_a_file_is_a_scene(tmp_path):
     assert Scene.load(str(path), ground=-0.5).model.ngeom == 3
 
 
-def test_any_model_is_a_scene_and_can_be_set_back():
+def test_any_model_is_a_scene_and_stays_as_it_is():
     model = mujoco.MjModel.from_xml_string(
         box('margin=".003"', '<option integrator="RK4" solver="PGS" cone="pyramidal"/>')
     )
-    options = {
-        name: getattr(model.opt, name) for name in ("cone", "integrator", "solver", "disableflags", "enableflags")
-    }
-    margin = model.geom_margin.copy()
+    before = model_bytes(model)
     scene = Scene.of(model)
     assert scene.model is model
-    assert model.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
-    assert model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_EULERDAMP
-    model.geom_margin[:] = 1.0
+    scene.bind(scene.data())
     scene.restore()
-    assert {name: getattr(model.opt, name) for name in options} == options
-    assert np.array_equal(model.geom_margin, margin)
+    assert np.array_equal(model_bytes(model), before)
 
 
 def test_a_keyframe_named_start_is_where_it_starts():
@@ -185,7 +181,7 @@ def test_memory_is_where_mujoco_keeps_it():
     """Every field is compared with MuJoCo's attribute when memory is made; here after a step, in place."""
     scene = Scene.from_xml(box())
     data = scene.data()
-    view = scene.bind(data)
+    view = memory(scene.model, data)
     data.qpos[2] = 0.099
     mujoco.mj_forward(scene.model, data)
     assert view.data[0]["nefc"] == data.nefc > 0
@@ -208,7 +204,7 @@ def test_memory_that_lies_is_caught(monkeypatch):
         def __getattr__(self, name):
             return getattr(data, name)
 
-    with pytest.raises(RuntimeError, match="does not keep qvel where its introspection says"):
+    with pytest.raises(RuntimeError, match="does not keep qpos where its introspection says"):
         memory(scene.model, Liar())
 
 
@@ -223,3 +219,49 @@ def test_an_old_mujoco_is_told(monkeypatch):
     monkeypatch.setattr(mujoco, "__version__", "3.17.0")
     with pytest.raises(MissingDependency, match=r"need mujoco 4\.0 or newer, not 3\.17\.0"):
         optional.mujoco()
+
+
+def test_standards_are_those_of_mujoco():
+    model = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    assert model.geom_solref[0].tolist() == list(STANDARD["solref"])
+    assert model.geom_solimp[0].tolist() == list(STANDARD["solimp"])
+    assert model.opt.impratio == STANDARD["impratio"]
+
+
+SOFT = """<mujoco>{option}<worldbody>
+<body><joint name="a" type="slide" limited="true" range="-1 1" frictionloss="1" {joint}/>
+<geom name="g" size=".1"/></body>
+<body pos="3 0 0"><joint name="b" type="slide"/><geom name="h" size=".1"/></body></worldbody>
+<contact><pair geom1="g" geom2="h" {pair}/></contact>
+<tendon><fixed limited="true" range="0 1" frictionloss="1" {tendon}><joint joint="b" coef="1"/></fixed></tendon>
+<equality><joint joint1="b" polycoef="0 1 0 0 0" {equality}/></equality></mujoco>"""
+
+
+def soft(**given):
+    parts = dict.fromkeys(("option", "joint", "pair", "tendon", "equality"), "") | given
+    return Scene.from_xml(SOFT.format(**parts)).report().ignored
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"equality": 'solref=".01 1"'}, "solref of 1 equality constraint: it is rigid, and errors are taken back"),
+        ({"equality": 'solimp=".9 .99 .001 .5 2"'}, "solimp of 1 equality constraint"),
+        ({"joint": 'solreflimit=".01 1"'}, "solref of 1 joint limit: limits are rigid"),
+        ({"joint": 'solimplimit=".9 .99 .001 .5 2"'}, "solimp of 1 joint limit"),
+        ({"joint": 'solreffriction=".01 1"'}, "solref of 1 dry friction: friction of joints is exact"),
+        ({"joint": 'solimpfriction=".9 .99 .001 .5 2"'}, "solimp of 1 dry friction"),
+        ({"tendon": 'solreflimit=".01 1"'}, "solref of 1 tendon limit: limits are rigid"),
+        ({"tendon": 'solimpfriction=".9 .99 .001 .5 2"'}, "solimp of 1 tendon's dry friction"),
+        ({"pair": 'solref=".01 1"'}, "solref of 1 contact pair: contact is rigid"),
+        ({"pair": 'solimp=".9 .99 .001 .5 2"'}, "solimp of 1 contact pair"),
+        ({"pair": 'solreffriction=".01 1"'}, "solreffriction of contact pairs"),
+        ({"option": '<option integrator="RK4"/>'}, "integrator RK4 becomes semi-implicit Euler"),
+        ({"option": '<option integrator="implicitfast"/>'}, "integrator implicitfast becomes semi-implicit Euler"),
+    ],
+)
+def test_what_makes_constraints_soft_is_reported_as_ignored(given, line):
+    plain = soft()
+    assert not any("solref" in each or "solimp" in each or "integrator" in each for each in plain)
+    (found,) = set(soft(**given)) - set(plain)
+    assert found.startswith(line)

@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from stiction.bodies.memory import memory
 from stiction.bodies.scene import Scene
 from stiction.bodies.stages import mended_step1
 from stiction.bodies.terrain import height, on_surface
@@ -42,7 +43,7 @@ def ramp():
 def test_normals_are_those_of_the_slope(name, margin):
     of = terrain(ramp(), SHAPES[name], margin)
     model, data = of.model, of.data()
-    view = of.bind(data)
+    view = memory(of.model, data)
     model.geom_margin[:] = model.body_margin[:] = 0.5 * margin
     up = np.array([-np.sin(SLOPE), 0.0, np.cos(SLOPE)])
     rng = np.random.default_rng(0)
@@ -78,7 +79,7 @@ def test_ridges_and_valleys_keep_their_contacts():
 def test_heights_are_those_of_mujocos_triangles():
     of = terrain(np.random.default_rng(1).uniform(0.0, 0.3, (6, 6)), 'type="sphere" size="1e-4"')
     model, data = of.model, of.data()
-    view = of.bind(data)
+    view = memory(of.model, data)
     rng = np.random.default_rng(0)
     for place in rng.uniform(-0.9, 0.9, (20, 2)):
         low, high = 0.0, 0.5

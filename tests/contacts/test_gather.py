@@ -48,12 +48,12 @@ class Stepper:
     def __init__(self, xml: str) -> None:
         self.scene = Scene.from_xml(xml)
         self.model, self.data = self.scene.model, self.scene.data()
-        self.memory = self.scene.bind(self.data)
+        self.shadow, self.memory = self.scene.bind(self.data)
         self.scratch = np.zeros(6 * self.model.nbody)
 
     def gather(self):
         margins(self.memory, self.scratch, self.scene.margin)
-        smooth(self.model, self.data, self.memory if self.scene.mends else None)
+        smooth(self.shadow, self.data, self.memory if self.scene.mends else None)
         return gather(self.memory)
 
     def step(self):
@@ -66,7 +66,7 @@ class Stepper:
         )  # fmt: skip
         solution = st.solve(problem, st.Auto(aim=1e-12))
         write_back(self.memory, gathered, solution.velocity, solution.impulse, solution.joint_impulse)
-        advance(self.model, self.data)
+        advance(self.shadow, self.data)
         return gathered, solution
 
 
@@ -351,13 +351,16 @@ def test_limits_and_dry_friction_are_recognized_by_joint_and_side():
 def test_margins_follow_the_motion():
     stepper = Stepper(world(PLANE + cube(0.0, 1.0)))
     stepper.gather()
-    assert stepper.model.geom_margin[0] == 0.0
-    slow = stepper.model.geom_margin[1]
+    margin = stepper.shadow.margins["geom_margin"]
+    assert margin[0] == 0.0
+    slow = margin[1]
     assert slow == pytest.approx(0.01 * 0.1 + 1.5 * 9.81 * 0.005**2)
     stepper.data.qvel[2] = -10.0
     stepper.gather()
-    assert stepper.model.geom_margin[1] - slow == pytest.approx(1.5 * 0.005 * 10.0)
-    assert stepper.model.body_margin[1] == stepper.model.geom_margin[1]
+    assert margin[1] - slow == pytest.approx(1.5 * 0.005 * 10.0)
+    assert stepper.shadow.margins["body_margin"][1] == margin[1]
+    assert not stepper.model.geom_margin.any()
+    assert not stepper.model.body_margin.any()
 
 
 def test_a_fast_box_lands_without_penetration():
@@ -398,10 +401,14 @@ def test_limits_of_tendons_hold():
 
 
 def test_the_pyramidal_cone_is_refused():
+    """Of a model without a shadow, that is: a shadow poses the elliptic cone whatever the user's model asks for."""
     stepper = Stepper(world(PLANE + cube(0.0, 0.1)))
     stepper.model.opt.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
+    assert stepper.gather().n == 4
+    stepper.data.qpos[2] = 0.099
+    mujoco.mj_forward(stepper.model, stepper.data)
     with pytest.raises(InvalidScene, match="elliptic cone"):
-        stepper.gather()
+        gather(stepper.memory)
 
 
 def test_nothing_touches_nothing():

@@ -107,7 +107,7 @@ def over_a_sphere(angle, mu, dt, **options):
 def test_rows_bend_by_the_curvature_of_what_touches():
     sim = over_a_sphere(0.3, 0.0, 0.002)
     v = np.array([0.7 * np.cos(0.3), 0.4, -0.7 * np.sin(0.3), 1.0, 2.0, 3.0])
-    probe = Probe(sim.model)
+    probe = Probe(sim.engine.shadow)
     sim.engine.look()
     probe.place(sim.data.qpos, v)
     bent, _ = bend(probe, gather(probe.memory), sim.data.qpos.copy(), v, 1e-3)

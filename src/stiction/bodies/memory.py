@@ -23,24 +23,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL = (
-    "nv", "nbody", "ngeom", "njnt", "npair", "ntree", "ntendon", "nactuator", "opt.timestep", "opt.gravity",
-    "opt.jacobian", "opt.disableflags", "opt.disableactuator", "M_rownnz", "M_rowadr", "M_colind", "tree_dofadr",
-    "tree_dofnum", "dof_treeid", "dof_jntid", "dof_damping", "dof_dampingpoly", "body_treeid", "body_parentid",
-    "body_rootid", "body_dofadr", "body_dofnum", "body_margin", "geom_bodyid", "geom_rbound", "geom_size", "geom_type",
-    "geom_margin", "jnt_type", "jnt_dofadr", "jnt_margin", "jnt_range", "jnt_actuatorid", "pair_geom1", "pair_geom2",
-    "pair_margin", "tendon_margin", "actuator_biastype", "actuator_biasprm", "actuator_damping", "actuator_dampingpoly",
-    "actuator_gear", "actuator_forcelimited", "actuator_forcerange", "actuator_outadr", "actuator_outnum",
-    "actuator_group",
+    "nv", "nq", "nu", "na", "nmocap", "neq", "nbody", "ngeom", "njnt", "npair", "ntree", "ntendon", "nactuator",
+    "opt.timestep", "opt.gravity", "opt.integrator", "opt.cone", "opt.jacobian", "opt.solver", "opt.noslip_iterations",
+    "opt.disableflags", "opt.enableflags", "opt.disableactuator", "body_mass", "body_inertia", "M_rownnz", "M_rowadr",
+    "M_colind", "tree_dofadr", "tree_dofnum", "dof_treeid", "dof_jntid", "dof_damping", "dof_dampingpoly",
+    "body_treeid", "body_parentid", "body_rootid", "body_dofadr", "body_dofnum", "body_margin", "geom_bodyid",
+    "geom_rbound", "geom_size", "geom_type", "geom_margin", "jnt_type", "jnt_dofadr", "jnt_margin", "jnt_range",
+    "jnt_actuatorid", "pair_geom1", "pair_geom2", "pair_margin", "tendon_margin", "actuator_biastype",
+    "actuator_biasprm", "actuator_damping", "actuator_dampingpoly", "actuator_gear", "actuator_forcelimited",
+    "actuator_forcerange", "actuator_outadr", "actuator_outnum", "actuator_group", "signature",
 )  # fmt: skip
 DATA = (
-    "time", "energy", "ncon", "ne", "nf", "nl", "nefc", "qvel", "qacc", "qfrc_smooth", "qacc_smooth",
-    "qfrc_constraint", "M", "cdof", "subtree_com", "geom_xpos", "geom_xmat", "ten_velocity", "actuator_force",
+    "time", "energy", "ncon", "ne", "nf", "nl", "nefc", "flg_energypos", "flg_energyvel", "flg_subtreevel",
+    "flg_rnepost", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat", "act_dot",
+    "qacc", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "M", "cdof", "cdof_dot", "cinert", "cvel",
+    "cacc", "cfrc_int", "cfrc_ext", "xipos", "subtree_com", "geom_xpos", "geom_xmat", "ten_velocity", "actuator_force",
     "moment_rownnz", "moment_rowadr", "moment_colind", "actuator_moment", "contact", "efc_type", "efc_id",
-    "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J", "efc_pos", "efc_frictionloss", "efc_diagA",
-    "efc_force",
+    "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J", "efc_pos", "efc_frictionloss", "efc_diagA", "efc_KBIP",
+    "efc_force", "signature",
 )  # fmt: skip
 CONTACT = ("dist", "pos", "frame", "friction", "dim", "geom", "efc_address", "exclude")
-SIZE, DIST, POS, FRAME, FRICTION, DIM, GEOM, ADDRESS, EXCLUDE = range(9)  # places in `Memory.where`
+# Places in `Memory.where`; those from HEADER on belong to `shadow`.
+SIZE, DIST, POS, FRAME, FRICTION, DIM, GEOM, ADDRESS, EXCLUDE = range(9)
+HEADER, WORDS, CONE, THEIRS, OURS = range(9, 14)
+
+ELLIPTIC = 1  # mjCONE_ELLIPTIC
 
 SCALARS = {
     "int": "i4", "mjtNum": "f8", "mjtSize": "i8", "size_t": "u8", "uintptr_t": "u8", "uint64_t": "u8", "float": "f4",
@@ -53,15 +60,21 @@ class Memory(NamedTuple):
 
     model: NDArray[np.void]  # (1,) record: counts, options and addresses of mjModel
     data: NDArray[np.void]  # (1,) record of mjData; addresses after `contact` change at every position stage
-    where: NDArray[np.int64]  # size of mjContact, then the offset of each field of CONTACT in it
+    # Size of mjContact and the offset of each field of CONTACT in it; bytes of the sizes that mjModel begins with; ints
+    # of its sizes, flags and options; the cone that the user's model asks for; addresses of the user's model and of its
+    # shadow, 0 if there is none.
+    where: NDArray[np.int64]
 
 
 def memory(model: Any, data: Any) -> Memory:
-    """The memory of a model and its data, which must outlive it."""
+    """The memory of a model and its data, which must outlive it; the model may be a `Shadow`."""
     shapes = layouts()
-    view = Memory(record(model, shapes.model), record(data, shapes.data), shapes.where)
-    check(view.model[0], model, MODEL)
+    view = Memory(record(model, shapes.model), record(data, shapes.data), shapes.where.copy())
+    user = getattr(model, "user", model)
+    check(record(user, shapes.model)[0], user, MODEL)
     check(view.data[0], data, DATA)
+    if user is not model:
+        view.where[THEIRS], view.where[OURS] = user._address, model._address
     return view
 
 
@@ -79,7 +92,7 @@ def check(found: Any, owner: Any, names: Iterable[str]) -> None:
             value = value.dist
         seen = found[name.rpartition(".")[2]]
         pointer = isinstance(value, np.ndarray) and not isinstance(seen, np.ndarray)
-        right = seen == value.ctypes.data or value.size == 0 if pointer else np.array_equal(seen, value)
+        right = seen == value.ctypes.data or value.size == 0 if pointer else np.array_equal(seen, value, equal_nan=True)
         if not right:
             raise RuntimeError(f"mujoco {mujoco().__version__} does not keep {name} where its introspection says")
 
@@ -97,8 +110,9 @@ def layouts() -> Layouts:
     mujoco()
     structs = import_module("mujoco.introspect.structs").STRUCTS
     model, data, contact = (Struct(structs, structs[name].fields) for name in ("mjModel", "mjData", "mjContact"))
-    where = np.array([contact.size, *(contact.place(name)[0] for name in CONTACT)])
-    return Layouts(model.dtype(MODEL), data.dtype(DATA), where)
+    header, words = model.place("flg_gravcomp")[0], model.place("vis")[0] // 4
+    places = [contact.size, *(contact.place(name)[0] for name in CONTACT), header, words, ELLIPTIC, 0, 0]
+    return Layouts(model.dtype(MODEL), data.dtype(DATA), np.array(places))
 
 
 class Struct:

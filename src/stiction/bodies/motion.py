@@ -1,6 +1,7 @@
 """Looking at a model where it is not: contacts, rows and forces at other positions and velocities.
 
-A `Probe` is a second MjData of the same model, so that the simulation's own stays as it is until a step is decided.
+A `Probe` is a second MjData of the same model, so that the simulation's own stays as it is until a step is decided. It
+sees the margins of the simulation, by its shadow of the model.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 
 from stiction.bodies.collision import collide, needs_mending
 from stiction.bodies.memory import memory
+from stiction.bodies.shadow import own
 from stiction.bodies.stages import smooth
 from stiction.optional import mujoco
 
@@ -29,10 +31,10 @@ def moved(model: Any, position: NDArray[np.float64], velocity: NDArray[np.float6
 
 
 class Probe:
-    """A second data, to look ahead with."""
+    """A second data, to look ahead with; the model is a `Shadow`."""
 
     def __init__(self, model: Any) -> None:
-        self.model, self.data = model, mj.MjData(model)
+        self.model, self.data = model, mj.MjData(own(model))
         mj.mj_kinematics(model, self.data)
         mj.mj_comPos(model, self.data)
         self.memory = memory(model, self.data)

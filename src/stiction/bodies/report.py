@@ -37,18 +37,18 @@ class Report:
         )
 
 
-def inspect(model: Any, given: dict[str, Any], ignore: tuple[str, ...] = ()) -> Report:
-    """Go through a model; `given` is what its options and margins were before they were set (`settings.original`)."""
+def inspect(model: Any, ignore: tuple[str, ...] = ()) -> Report:
+    """Go through a model."""
     refused = dict(refusals(model))
     dropped = tuple(f"{refused.pop(name)} (on request)" for name in ignore if name in refused)
-    return Report(tuple(uses(model, given)), (*ignores(model, given), *dropped), tuple(refused.values()))
+    return Report(tuple(uses(model)), (*ignores(model), *dropped), tuple(refused.values()))
 
 
 def counted(number: int, what: str, many: str = "") -> str:
     return f"{number} {what if number == 1 else many or what + 's'}"
 
 
-def uses(model: Any, given: dict[str, Any]) -> Iterator[str]:
+def uses(model: Any) -> Iterator[str]:
     bodies, trees = counted(model.nbody - 1, "body", "bodies"), counted(model.ntree, "kinematic tree")
     yield f"{bodies} in {trees}, {model.nv} velocities"
     joints = np.bincount(model.jnt_type, minlength=4)
@@ -109,24 +109,23 @@ def qualities(model: Any, geoms: np.ndarray[Any, np.dtype[np.bool_]]) -> Iterato
         yield f"contacts of {many}, without those of inner edges; terrain of boxes or meshes is surer"
 
 
-def ignores(model: Any, given: dict[str, Any]) -> Iterator[str]:
-    standard = mj.MjModel.from_xml_string(STANDARD)
-    for name, what in (("solref", "contact is rigid"), ("solimp", "contact is rigid")):
-        geoms = int((getattr(model, f"geom_{name}") != getattr(standard, f"geom_{name}")[0]).any(axis=1).sum())
-        if geoms:
-            yield f"{name} of {counted(geoms, 'geom')}: {what}"
-    if given["geom_margin"].any() or given["pair_margin"].any():
+def ignores(model: Any) -> Iterator[str]:
+    for name, end, what, many, why, concerned in softness(model):
+        number = int((concerned & (getattr(model, name) != STANDARD[end]).any(axis=1)).sum())
+        if number:
+            yield f"{end} of {counted(number, what, many)}: {why}"
+    if model.pair_solreffriction.any():
+        yield "solreffriction of contact pairs: contact is rigid"
+    if model.geom_margin.any() or model.pair_margin.any():
         yield "margin of geoms: contacts act at their true distance, and are looked for as far as the motion asks"
     if model.geom_gap.any() or model.pair_gap.any():
         yield "gap of geoms"
-    if given["cone"] != mj.mjtCone.mjCONE_ELLIPTIC:
+    if model.opt.cone != mj.mjtCone.mjCONE_ELLIPTIC:
         yield "pyramidal cone: the law of the simulation decides"
-    if given["integrator"] != mj.mjtIntegrator.mjINT_EULER:
-        name = mj.mjtIntegrator(given["integrator"]).name[6:].lower()
-        yield f"integrator {name}: the stepper of the simulation decides"
-    if given["noslip_iterations"]:
+    yield from integrators(model)
+    if model.opt.noslip_iterations:
         yield "noslip iterations: nothing slips that friction holds"
-    if model.opt.impratio != standard.opt.impratio:
+    if model.opt.impratio != STANDARD["impratio"]:
         yield "impratio"
     flags = mj.mjtEnableBit
     for bit, what in (
@@ -134,8 +133,39 @@ def ignores(model: Any, given: dict[str, Any]) -> Iterator[str]:
         (flags.mjENBL_SLEEP, "sleeping bodies"),
         (flags.mjENBL_SPECULATIVE, "speculative contacts: margins follow the motion"),
     ):
-        if given["enableflags"] & bit:
+        if model.opt.enableflags & bit:
             yield what
+
+
+def softness(model: Any) -> Iterator[tuple[str, str, str, str, str, Any]]:
+    """Where MuJoCo keeps solref and solimp, what of, why it has no use here, and which entries matter at all."""
+    limits, dry, tendon_limits = model.jnt_limited != 0, model.dof_frictionloss > 0.0, model.tendon_limited != 0
+    for end in ("solref", "solimp"):
+        yield f"geom_{end}", end, "geom", "geoms", "contact is rigid", np.ones(model.ngeom, bool)
+        yield f"pair_{end}", end, "contact pair", "contact pairs", "contact is rigid", np.ones(model.npair, bool)
+        rigid = "it is rigid, and errors are taken back at the stepper's recovery"
+        yield f"eq_{end}", end, "equality constraint", "equality constraints", rigid, np.ones(model.neq, bool)
+        yield f"jnt_{end}", end, "joint limit", "joint limits", "limits are rigid", limits
+        yield f"dof_{end}", end, "dry friction", "dry frictions", "friction of joints is exact", dry
+        yield f"tendon_{end}_lim", end, "tendon limit", "tendon limits", "limits are rigid", tendon_limits
+        which = model.tendon_frictionloss > 0.0
+        yield f"tendon_{end}_fri", end, "tendon's dry friction", "tendons' dry friction", "it is exact", which
+
+
+def integrators(model: Any) -> Iterator[str]:
+    """An integrator of MuJoCo's that becomes another: the existing steppers are semi-implicit Euler, and events."""
+    given = mj.mjtIntegrator(model.opt.integrator)
+    if given == mj.mjtIntegrator.mjINT_RK4:
+        yield (
+            "integrator RK4 becomes semi-implicit Euler: the stepper of the simulation decides "
+            "(EventDriven(method='rk4') integrates with Runge-Kutta)"
+        )
+    elif given != mj.mjtIntegrator.mjINT_EULER:
+        name = given.name[6:].lower()
+        yield (
+            f"integrator {name} becomes semi-implicit Euler, with dampers and velocity gains implicit: the stepper of "
+            "the simulation decides"
+        )
 
 
 def refusals(model: Any) -> Iterator[tuple[str, str]]:
@@ -203,4 +233,5 @@ EQUALITIES = {
     int(mj.mjtEq.mjEQ_JOINT): "joint",
     int(mj.mjtEq.mjEQ_TENDON): "tendon",
 }
-STANDARD = "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>"
+# What MuJoCo sets where a file says nothing.
+STANDARD: dict[str, Any] = {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0), "impratio": 1.0}

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.bodies import settings
 from stiction.bodies.collision import needs_mending
 from stiction.bodies.memory import Memory, memory
 from stiction.bodies.report import IGNORABLE, Report, inspect
+from stiction.bodies.shadow import Shadow, refuse_foreign
+from stiction.bodies.state import place_bodies
 from stiction.bodies.urdf import is_urdf, spec_of_urdf
 from stiction.errors import InvalidScene
 from stiction.optional import mujoco
@@ -30,7 +31,7 @@ START = "start"
 class Scene:
     """A compiled model and what the package needs to know about it.
 
-    model: the MjModel; its options and margins are set for hard contact (`bodies.settings`), `restore` undoes that
+    model: the MjModel; nothing of it is ever changed: steps use a shadow of it (`bodies.shadow`)
     control: called with model and data before every step, or None
     margin: distance of a pair of geoms at which contact is looked for, None to follow the motion
     ignore: refused features that are to be ignored, of "torsion" and "surfacevel"
@@ -43,7 +44,6 @@ class Scene:
     ignore: tuple[str, ...] = ()
     description: str = ""
     mends: bool = field(init=False, repr=False)  # whether contacts are to be mended: `smooth` then needs the memory
-    given: dict[str, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, mj.MjModel):
@@ -53,8 +53,6 @@ class Scene:
         if self.margin is not None and not (np.isfinite(self.margin) and self.margin >= 0.0):
             raise InvalidScene(f"Scene: margin must be a distance in m, or None, got {self.margin}")
         object.__setattr__(self, "mends", needs_mending(self.model))
-        object.__setattr__(self, "given", settings.original(self.model))
-        settings.apply(self.model)
 
     @classmethod
     def load(
@@ -96,7 +94,7 @@ class Scene:
 
     @classmethod
     def of(cls, model: Any, *, margin: float | None = None, ignore: tuple[str, ...] = ()) -> Scene:
-        """Any compiled model. Its options and margins are changed in place; `restore` sets them back."""
+        """Any compiled model; it stays as it is."""
         return cls(model, margin=margin, ignore=ignore)
 
     @classmethod
@@ -120,7 +118,7 @@ class Scene:
 
     def report(self) -> Report:
         """What of the scene is used, ignored and refused."""
-        return inspect(self.model, self.given, self.ignore)
+        return inspect(self.model, self.ignore)
 
     def check(self) -> None:
         """Raise if the scene asks for what is not supported."""
@@ -136,17 +134,20 @@ class Scene:
             mj.mj_resetDataKeyframe(self.model, data, key)
         return data
 
-    def bind(self, data: Any) -> Memory:
-        """The memory that kernels work on; both must outlive it."""
+    def bind(self, data: Any) -> tuple[Shadow, Memory]:
+        """The shadow of the model that MuJoCo steps this data with, and the memory that kernels work on.
+
+        Data and shadow must outlive the memory.
+        """
         self.check()
+        refuse_foreign(self.model, data)
+        shadow = Shadow.of(self.model)
         # Axes of joints, which margins are computed from, are known from the first step on.
-        mj.mj_kinematics(self.model, data)
-        mj.mj_comPos(self.model, data)
-        return memory(self.model, data)
+        place_bodies(self.model, data)
+        return shadow, memory(shadow, data)
 
     def restore(self) -> None:
-        """Set the model's options and margins back to what they were."""
-        settings.restore(self.model, self.given)
+        """Nothing is left to do: the model is what it was. For programs that were written when it was not."""
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stiction.bodies.collision import collide
+from stiction.bodies.shadow import own
 from stiction.optional import mujoco
 
 if TYPE_CHECKING:
@@ -12,20 +13,27 @@ if TYPE_CHECKING:
 
 mj = mujoco()
 step1, actuation, acceleration = mj.mj_step1, mj.mj_fwdActuation, mj.mj_fwdAcceleration
-sensors, euler = mj.mj_sensorAcc, mj.mj_Euler
+body_forces, sensors, euler = mj.mj_rnePostConstraint, mj.mj_sensorAcc, mj.mj_Euler
 
 
-def smooth(model: Any, data: Any, memory: Memory | None = None) -> None:
+def smooth(model: Any, data: Any, memory: Memory | None = None, acts: bool = True) -> None:
     """Kinematics, inertia, contacts, sensors of position and velocity, and all forces but those of constraints.
 
     memory: given where contacts must be mended (`collision.needs_mending`)
+    acts: whether there may be forces of actuators; without any, `qfrc_actuator` must be zero already
     """
     if memory is None:
         step1(model, data)
     else:
         mended_step1(model, data, memory)
-    actuation(model, data)
+    if acts:
+        actuation(model, data)
     acceleration(model, data)
+
+
+def may_act(model: Any) -> bool:
+    """Whether a model has what `mj_fwdActuation` computes: actuators, compensation of gravity, plugins."""
+    return bool(model.nactuator or model.ngravcomp or model.nplugin or model.jnt_actgravcomp.any())
 
 
 def mended_step1(model: Any, data: Any, memory: Memory) -> None:
@@ -41,16 +49,20 @@ def mended_step1(model: Any, data: Any, memory: Memory) -> None:
     mj.mj_sensorPos(model, data)
     mj.mj_fwdVelocity(model, data)
     mj.mj_sensorVel(model, data)
-    if model.opt.enableflags & mj.mjtEnableBit.mjENBL_ENERGY:
-        mj.mj_energyPos(model, data)
-        mj.mj_energyVel(model, data)
+    mj.mj_energyPos(model, data)
+    mj.mj_energyVel(model, data)
     control = mj.get_mjcb_control()
     if control is not None:
-        control(model, data)
+        control(own(model), data)
 
 
-def advance(model: Any, data: Any, senses: bool = True) -> None:
-    """Sensors of force and acceleration, then the step itself: v += dt qacc, positions with the new v, time."""
+def advance(model: Any, data: Any, senses: bool = True, joined: bool = True) -> None:
+    """Sensors of force and acceleration, then the step itself: v += dt qacc, positions with the new v, time.
+
+    joined: whether there are equality constraints, without which `write_back` has set the forces of bodies already
+    """
+    if joined:
+        body_forces(model, data)
     if senses:
         sensors(model, data)
     euler(model, data)

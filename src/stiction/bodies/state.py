@@ -40,9 +40,10 @@ def energy(model: Any, data: Any) -> tuple[float, float]:
     return float(potential), float(kinetic)
 
 
-def keep_energy(model: Any) -> None:
-    """Let MuJoCo compute energies in every step, so that nobody has to ask."""
-    model.opt.enableflags |= int(mj.mjtEnableBit.mjENBL_ENERGY)
+def place_bodies(model: Any, data: Any) -> None:
+    """Places of bodies and geoms and axes of joints, which margins are computed from, at the present positions."""
+    mj.mj_kinematics(model, data)
+    mj.mj_comPos(model, data)
 
 
 def model_bytes(model: Any) -> NDArray[np.uint8]:

@@ -95,9 +95,10 @@ def masses(simulation: Any, advice: list[str]) -> Iterator[str]:
             advice.append(f"masses differ by {ratio:.1g}: exact solvers bear it; check that the units are kg")
     yield f"time step {model.opt.timestep:g} s"
     simulation.engine.look()
-    geoms = [g for g in range(model.ngeom) if model.geom_margin[g] > 0.0]
+    found = simulation.engine.shadow.margins["geom_margin"].tolist()
+    geoms = [g for g in range(model.ngeom) if found[g] > 0.0]
     if geoms:
-        margins = [float(model.geom_margin[g]) for g in geoms]
+        margins = [found[g] for g in geoms]
         kind = "follow the motion" if simulation.scene.margin is None else "fixed"
         yield f"margins at the start {min(margins):.2g} to {max(margins):.2g} m ({kind})"
         thick = min(thickness(model, g) for g in geoms)

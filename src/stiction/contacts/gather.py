@@ -18,11 +18,13 @@ A contact remembers who touches (`pair`) and where, in the frame of the second g
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stiction.bodies.dynamics import block_sizes, fill_blocks
+from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
 from stiction.bodies.memory import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE
 from stiction.bodies.pointers import floats, ints
 from stiction.compiled import kernel
@@ -45,10 +47,21 @@ PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
 BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, SCRATCH, FLOATS, INTS = range(10)
 
 PROBLEMS = {
-    1: "contacts must be posed with the elliptic cone: set model.opt.cone to elliptic, or let Scene.of(model) do it",
+    1: "contacts must be posed with the elliptic cone: set model.opt.cone to elliptic, or use a `Shadow` of the model",
     2: "a constraint couples more than two kinematic trees (a tendon over three bodies?), which is not supported",
     3: "dry friction of a tendon that couples two kinematic trees is not supported",
     4: "contacts of flexible bodies are not supported",
+}
+# Numbers of what a step computes, where it is no number; the index comes with them.
+BAD = 8  # the first of them
+BAD_CTRL, BAD_ACT_DOT, BAD_FREE = range(3)
+NOT_FINITE = {
+    BAD_CTRL: "step: data.ctrl[{}] = {} must be a number of at most 1e+10; mjcb_control has set it; nothing moved",
+    BAD_ACT_DOT: "step: data.act_dot[{}] = {} must be finite: look at actuators and their controls; nothing moved",
+    BAD_FREE: (
+        "step: data.qacc_smooth[{}] = {} must be finite: look at forces, damping, armature, gains and inertia of the "
+        "model and at what callbacks add; nothing moved"
+    ),
 }
 
 
@@ -168,10 +181,19 @@ def gather(memory: Memory) -> Gathered:
     counts, kept = np.empty(10, np.int64), np.empty(int(memory.data["ncon"][0]), np.int64)
     problem = measure(memory.model, memory.data, memory.where, counts, kept)
     if problem:
-        raise InvalidScene(PROBLEMS[problem])
+        raise InvalidScene(problem_text(memory, int(problem)))
     numbers, places = np.empty(counts[FLOATS]), np.empty(counts[INTS], np.int64)
     fill(memory.model, memory.data, memory.where, counts, kept, numbers, places)
     return Gathered(counts, numbers, places)
+
+
+def problem_text(memory: Memory, problem: int) -> str:
+    """What `measure` has found."""
+    if problem < BAD:
+        return PROBLEMS[problem]
+    index, which = divmod(problem - BAD, len(NOT_FINITE))
+    address = int(memory.data[("ctrl", "act_dot", "qacc_smooth")[which]][0])
+    return NOT_FINITE[which].format(index, ctypes.c_double.from_address(address + 8 * index).value)
 
 
 @kernel
@@ -208,6 +230,15 @@ def measure(model, data, where, counts, kept):
     kept: (ncon,) those of MuJoCo's contacts that count
     """
     m, d = model[0], data[0]
+    i = first_beyond(floats(d.ctrl), m.nu, MAXVAL)
+    if i >= 0:
+        return BAD + 3 * i + BAD_CTRL
+    i = first_beyond(floats(d.act_dot), m.na, FINITE)
+    if i >= 0:
+        return BAD + 3 * i + BAD_ACT_DOT
+    i = first_beyond(floats(d.qacc_smooth), m.nv, FINITE)
+    if i >= 0:
+        return BAD + 3 * i + BAD_FREE
     dry, touching, width, joint_width = d.nf, 0, 0, 0
     kinds = ints(d.efc_type)
     first = 0

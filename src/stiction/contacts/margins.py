@@ -8,8 +8,8 @@ of their margins. Each geom gets
 with the speed of its fastest point, from the velocities as they are now, and none if it cannot move; a limit of a
 joint or tendon is reported likewise while it can be reached in twice as many steps. So things at rest look ahead by a
 hundredth of their thickness, since planes that are far from touching bound a motion that they have nothing to do with,
-and fast ones as far as they will come. Margins are written to the model at every step (`geom_margin`, `body_margin`,
-`pair_margin`, `jnt_margin`, `tendon_margin`); they do not change the gap, which is the true distance.
+and fast ones as far as they will come. Margins are written to the shadow of the model at every step (`geom_margin`,
+`body_margin`, `pair_margin`, `jnt_margin`, `tendon_margin`); they do not change the gap, which is the true distance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stiction.bodies.inputs import FIT, GEOM_SIZE, MAXVAL, code, first_unfit
 from stiction.bodies.pointers import floats, ints
+from stiction.bodies.shadow import follow
 from stiction.compiled import kernel
 
 if TYPE_CHECKING:
@@ -31,13 +33,35 @@ LEAST_ANGLE = 1e-3  # of a joint's limit, in rad or m
 AHEAD = 1.5  # steps
 
 
-def margins(memory: Memory, scratch: NDArray[np.float64], fixed: float | None = None) -> None:
-    """Set the margins of this step, before `bodies.stages.smooth`; scratch: (6 nbody,); fixed: margin of every pair."""
-    set_margins(memory.model, memory.data, -1.0 if fixed is None else fixed, scratch)
+def margins(memory: Memory, scratch: NDArray[np.float64], fixed: float | None = None) -> int:
+    """`begin` a step, before `bodies.stages.smooth`; scratch: (6 nbody,); fixed: margin of every pair."""
+    return int(begin(memory.where, memory.model, memory.data, -1.0 if fixed is None else fixed, scratch))
+
+
+@kernel
+def begin(where, model, data, fixed, scratch):
+    """Options and margins of this step; the code of a number that must not enter it (`bodies.inputs`), or FIT."""
+    follow(where, model)
+    unfit = first_unfit(model, data)
+    if unfit != FIT:
+        return unfit
+    # What MuJoCo computes once and keeps until it is told that it is stale.
+    d = data[0]
+    d.flg_energypos, d.flg_energyvel, d.flg_subtreevel, d.flg_rnepost = False, False, False, False
+    # Without actuators nobody else clears their forces.
+    clear(floats(d.qfrc_actuator), model[0].nv)
+    return set_margins(model, data, fixed, scratch)
+
+
+@kernel
+def clear(values, count):
+    for i in range(count):
+        values[i] = 0.0
 
 
 @kernel
 def set_margins(model, data, fixed, scratch):
+    """Margins of this step; the code of a geom whose margin is no number, which positions left by others may cause."""
     m, d = model[0], data[0]
     dt = m.timestep
     gravity = m.gravity
@@ -62,6 +86,8 @@ def set_margins(model, data, fixed, scratch):
                 speed = fastest(scratch, b, place, i, centre, roots[b], radius[i])
                 margin[i] = LEAST * least + AHEAD * dt * (speed + drop)
         largest[b] = max(largest[b], margin[i])
+        if not margin[i] >= 0.0:
+            return code(GEOM_SIZE, 3 * i)
     first, second, pair = ints(m.pair_geom1), ints(m.pair_geom2), floats(m.pair_margin)
     for i in range(m.npair):
         pair[i] = margin[first[i]] + margin[second[i]]
@@ -71,11 +97,17 @@ def set_margins(model, data, fixed, scratch):
         count = 3 if kinds[i] == 1 else 1
         speed = 0.0
         for k in range(starts[i], starts[i] + count):
-            speed = max(speed, abs(velocity[k]) + dt * abs(acceleration[k]))
+            change = abs(acceleration[k])
+            if not change <= MAXVAL:  # left by others, who failed
+                change = 0.0
+            speed = max(speed, abs(velocity[k]) + dt * change)
         limit[i] = LEAST_ANGLE + 2.0 * AHEAD * dt * speed
     limit, rate = floats(m.tendon_margin), floats(d.ten_velocity)
     for i in range(m.ntendon):
         limit[i] = LEAST_ANGLE + 2.0 * AHEAD * dt * abs(rate[i])
+        if not limit[i] >= 0.0:
+            limit[i] = LEAST_ANGLE
+    return FIT
 
 
 @kernel

@@ -4,15 +4,22 @@
 
 Then `mj_contactForce`, touch and force sensors and the arrows of a viewer show our forces, and MuJoCo's Euler step
 (with its own implicit damping switched off) ends at v⁺.
+
+`mj_contactForce` asks the user's model for its cone. Where that is pyramidal, it expects 2 (dim - 1) forces f of edges
+at a contact's `efc_address`, with normal force sum(f) and friction mu_i (f_2i - f_2i+1). They are written behind the
+rows' own forces, at `efc_force[nefc:]`, and the contacts' `efc_address` point there; the rows stay those of the cone.
+The room for them is that of `efc_KBIP`, 4 nefc numbers of soft contact, of which this needs less than 3 nefc.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stiction.bodies.memory import DIM, SIZE
+from stiction.bodies.inputs import MAXVAL
+from stiction.bodies.memory import ADDRESS, CONE, DIM, FRICTION, SIZE
 from stiction.bodies.pointers import floats, ints
 from stiction.compiled import kernel
+from stiction.contacts.body_forces import set_body_forces
 from stiction.contacts.gather import (
     CONTACT,
     CONTACTS,
@@ -24,6 +31,7 @@ from stiction.contacts.gather import (
     float_ends,
     int_ends,
 )
+from stiction.errors import InvalidScene
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +39,9 @@ if TYPE_CHECKING:
 
     from stiction.bodies.memory import Memory
     from stiction.contacts.gather import Gathered
+
+PYRAMIDAL = 0  # mjCONE_PYRAMIDAL
+WRITTEN, NOT_FINITE = range(2)  # and the index of the velocity
 
 
 def write_back(
@@ -41,9 +52,15 @@ def write_back(
     joint_impulse: NDArray[np.float64],
 ) -> None:
     """velocity (m,), impulse (n, 3) in N s and joint_impulse (j,) of the problem that `step` posed."""
-    write(
+    problem = write(
         memory.model, memory.data, memory.where, step.counts, step.floats, step.ints, velocity, impulse, joint_impulse
     )
+    if problem != WRITTEN:
+        k = int(problem) - NOT_FINITE
+        raise InvalidScene(
+            f"step: the velocity after it, qvel[{k}] = {velocity[k]}, must be a number of at most {MAXVAL:g}: look at "
+            "forces and masses, or take a smaller timestep; nothing moved"
+        )
 
 
 @kernel
@@ -57,6 +74,11 @@ def write(model, data, where, counts, numbers, places, velocity, impulse, joint_
     )  # fmt: skip
     kind, address, source = places[g[3] : g[4]], places[g[4] : g[5]], places[g[5] : g[6]]
     dt = m.timestep
+    for k in range(m.nv):
+        if not abs(velocity[k]) <= MAXVAL:
+            return NOT_FINITE + k
+    if where[CONE] == PYRAMIDAL:
+        d.efc_force = d.efc_KBIP
     before, acceleration, total, force = floats(d.qvel), floats(d.qacc), floats(d.qfrc_constraint), floats(d.efc_force)
     for k in range(m.nv):
         acceleration[k] = (velocity[k] - before[k]) / dt
@@ -81,6 +103,31 @@ def write(model, data, where, counts, numbers, places, velocity, impulse, joint_
     for i in range(j):
         force[i] = joint_impulse[i] / dt
         add_force(joints[i], joint_segments[i], force[i], m.nv, total)
+    if m.neq == 0:
+        set_body_forces(model, data, where)
+    if where[CONE] == PYRAMIDAL:
+        write_edges(data, where)
+        m.cone = PYRAMIDAL  # until the next step begins: MuJoCo reads the forces so
+    return WRITTEN
+
+
+@kernel
+def write_edges(data, where):
+    """Forces of pyramids' edges that mean the forces of the contacts' rows."""
+    d = data[0]
+    force, edge = floats(d.efc_force), d.nefc
+    for c in range(d.ncon):
+        contact = d.contact + c * where[SIZE]
+        address, mu = ints(contact + where[ADDRESS]), floats(contact + where[FRICTION])
+        tangents = ints(contact + where[DIM])[0] - 1
+        row = address[0]
+        if row < 0 or tangents == 0:
+            continue
+        for i in range(tangents):
+            share, across = force[row] / (2 * tangents), 0.5 * force[row + 1 + i] / mu[i]
+            force[edge + 2 * i], force[edge + 2 * i + 1] = share + across, share - across
+        address[0] = edge
+        edge += 2 * tangents
 
 
 @kernel

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from stiction.solvers.contract import Solver
 
 SLIDING = (Baraff(),)
+AIM = 1e-4  # part of the tolerance
+TOLERANCE = 1e-8  # of a certificate, unless another is asked for
+ROUNDING = 1e-15  # the least aim that can be reached
 MANY = 400  # contacts beyond which the cone's last attempts, which may take minutes, are not made
 
 
@@ -57,10 +60,12 @@ def newton(aim: float, last_cycles: int = ConeNewton.last_cycles) -> tuple[Solve
 class Auto:
     """Picks solvers by the problem; `solve` asks them in turn until one answer is certified.
 
-    aim: violation, in units of the largest free contact velocity, at which iterations on the friction cone end
+    aim: violation, in units of the largest free contact velocity, at which iterations on the friction cone end; None
+        for AIM times the tolerance of the certificate: what a step leaves of a velocity that should be zero is there
+        in every step, as creep
     """
 
-    aim: float = 1e-10
+    aim: float | None = None
 
     contract: ClassVar[Contract] = Contract(
         matrix="any",
@@ -73,6 +78,14 @@ class Auto:
         slip=True,
     )
 
+    def aim_of(self, tolerance: float) -> float:
+        """Where iterations end for certificates of this tolerance."""
+        return max(AIM * tolerance, ROUNDING) if self.aim is None else self.aim
+
+    def aimed(self, tolerance: float) -> Auto:
+        """The same with its aim settled."""
+        return self if self.aim is not None else aimed_at(self.aim_of(tolerance))
+
     def order(self, problem: BoxLCP | ContactProblem) -> tuple[Solver, ...]:
         """Whom to ask, the first choice first."""
         if isinstance(problem, ContactProblem):
@@ -80,10 +93,15 @@ class Auto:
                 return SLIDING
             law = kind(problem.law)
             if law == "cone" and problem.n > MANY:
-                return newton(self.aim, last_cycles=0)
-            return by_law(self.aim)[law]
+                return newton(self.aim_of(TOLERANCE), last_cycles=0)
+            return by_law(self.aim_of(TOLERANCE))[law]
         principal = problem.smallest_diagonal >= 0.0
         order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]
         order += [CottleDantzig(), SmoothingNewton()] if principal else []
         order += [Enumerate()] if problem.bounded <= LARGEST else []
         return tuple(order)
+
+
+@cache
+def aimed_at(aim: float) -> Auto:
+    return Auto(aim)

@@ -71,7 +71,7 @@ def solve(
         raise InvalidProblem(f"solve: tolerance must be a positive number, got {tolerance!r}")
     refuse_misfit(problem, solver, start)
 
-    chosen: Any = solver
+    chosen: Any = solver.aimed(tolerance) if hasattr(solver, "aimed") else solver
     found: Solution | ContactSolution
     if isinstance(problem, ContactProblem):
         impulse = None if start is None else starting_impulse(problem, start)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import config, typeof
 
-from stiction.bodies.stages import advance, smooth
-from stiction.bodies.state import keep_energy
+from stiction.bodies.inputs import COUNT, FIT, GEOM_SIZE, message
+from stiction.bodies.stages import advance, may_act, smooth
+from stiction.bodies.state import place_bodies
 from stiction.compiled import kernel
 from stiction.contacts.gather import (
     DRY,
@@ -22,9 +26,9 @@ from stiction.contacts.gather import (
     int_ends,
 )
 from stiction.contacts.identity import match
-from stiction.contacts.margins import set_margins
+from stiction.contacts.margins import begin
 from stiction.contacts.write_back import write_back
-from stiction.errors import InvalidScene
+from stiction.errors import InvalidScene, StictionError
 from stiction.problems.contact import ContactProblem, restored
 from stiction.problems.laws import Law, Viscous, kind
 from stiction.problems.normal_form import consistent_rates, row_dot
@@ -32,26 +36,79 @@ from stiction.stepping.restitution import Given, Table, coefficients, table
 from stiction.stepping.sheet import COUNTS, Sheet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from stiction.bodies.scene import Scene
     from stiction.solutions.contact import ContactSolution
+    from stiction.stepping.report import Report
 
 
 CLOSED = 5e-10  # rate of a gap, over the fastest free approach of all contacts, that is rounding
 SPARE = 1.25  # room that is made, over what is needed
+BUSY = (
+    "this data is being stepped already, by another thread or by the step that calls this one: give each thread its "
+    "own Simulation or MjData (they may share the model), or let the threads take turns"
+)
+
+_turns: WeakKeyDictionary[Any, Turn] = WeakKeyDictionary()
+_giving_turns = threading.Lock()
+
+
+class Turn:
+    """Whose turn it is to change a data: MuJoCo's functions would crash if two threads did at once.
+
+    The lock keeps other threads out, `taken` the same thread, from within a step. An interrupt may leave the lock to
+    the thread that it hit, which does no harm.
+    """
+
+    __slots__ = ("lock", "taken")
+
+    def __init__(self) -> None:
+        self.lock, self.taken = threading.RLock(), False
+
+
+def turn_of(data: Any) -> Turn:
+    with _giving_turns:
+        turn = _turns.get(data)
+        if turn is None:
+            turn = _turns[data] = Turn()
+        return turn
+
+
+@contextmanager
+def alone(data: Any) -> Iterator[None]:
+    """Raise if this data is being stepped, and let nobody step it meanwhile."""
+    turn = turn_of(data)
+    if not turn.lock.acquire(False):
+        raise StictionError(BUSY)
+    try:
+        if turn.taken:
+            raise StictionError(BUSY)
+        turn.taken = True
+        try:
+            yield
+        finally:
+            turn.taken = False
+    finally:
+        turn.lock.release()
 
 
 class Engine:
-    """What one simulation keeps between steps: MuJoCo's memory, and the impulses to begin the next solve from."""
+    """What one simulation keeps between steps: MuJoCo's memory, and the impulses to begin the next solve from.
+
+    model: the user's; shadow: ours, which MuJoCo's functions are called with (`bodies.shadow`)
+    """
 
     def __init__(self, scene: Scene, data: Any) -> None:
         self.scene, self.model, self.data = scene, scene.model, data
-        keep_energy(self.model)
-        self.memory = scene.bind(data)
+        self.shadow, self.memory = scene.bind(data)
+        self.turn = turn_of(data)
+        self.acquire, self.release = self.turn.lock.acquire, self.turn.lock.release
         self.mended = self.memory if scene.mends else None
         self.margin = -1.0 if scene.margin is None else float(scene.margin)
-        self.senses = self.model.nsensor > 0
+        self.senses, self.joined, self.acts = self.model.nsensor > 0, self.model.neq > 0, may_act(self.model)
         self.scratch = np.empty(6 * self.model.nbody)
         self.last: Sheet | None = None
         self.problem: ContactProblem | None = None
@@ -60,7 +117,28 @@ class Engine:
         self.need = np.array([0, COUNTS, 0, 0])
         self.sizes, self.floats, self.ints = (0, COUNTS), np.empty(0), np.empty(0, np.int64)
         self.one_call: Any = None
-        self.set_margins = direct(set_margins, self.memory.model, self.memory.data, self.margin, self.scratch)
+        memory = self.memory
+        self.begin = direct(begin, memory.where, memory.model, memory.data, self.margin, self.scratch)
+
+    def step(self, stepper: Any, law: Law, solver: Any, data: Any = None) -> Report:
+        """One step, if nobody else is making one; data: for engines that keep none."""
+        if not self.acquire(False):
+            raise StictionError(BUSY)
+        turn = self.turn
+        try:
+            if turn.taken:
+                raise StictionError(BUSY)
+            turn.taken = True
+            try:
+                if data is not None:
+                    self.data = data
+                return stepper.step(self, law, solver)  # type: ignore[no-any-return]
+            finally:
+                turn.taken = False
+                if data is not None:
+                    self.data = None  # an engine that kept its data would keep it alive
+        finally:
+            self.release()
 
     def look(self) -> Gathered:
         """Kinematics, forces and contacts of the present state."""
@@ -71,8 +149,24 @@ class Engine:
         """Kinematics, forces and contacts, as MuJoCo keeps them."""
         if self.scene.control is not None:
             self.scene.control(self.model, self.data)
-        self.set_margins(self.memory.model, self.memory.data, self.margin, self.scratch)
-        smooth(self.model, self.data, self.mended)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """The same under the controls as they are; what must not enter a step is refused."""
+        model, data, where = self.memory
+        unfit = self.begin(where, model, data, self.margin, self.scratch)
+        if unfit != FIT:
+            self.refuse(unfit)
+        smooth(self.shadow, self.data, self.mended, self.acts)
+
+    def refuse(self, unfit: int) -> None:
+        """Raise InvalidScene, unless places of geoms alone are to blame, left by a step of others that failed."""
+        if unfit % COUNT == GEOM_SIZE:
+            place_bodies(self.shadow, self.data)
+            model, data, where = self.memory
+            unfit = self.begin(where, model, data, self.margin, self.scratch)
+        if unfit != FIT:
+            raise InvalidScene(message(unfit, self.model, self.data))
 
     def start(self, found: Gathered) -> NDArray[np.float64] | None:
         """Impulses of the last step at the contacts that are still there."""
@@ -118,7 +212,7 @@ class Engine:
     def apply(self, found: Gathered, solution: ContactSolution) -> None:
         """Write the forces where MuJoCo keeps its own, and move."""
         write_back(self.memory, found, solution.velocity, solution.impulse, solution.joint_impulse)
-        advance(self.model, self.data, self.senses)
+        advance(self.shadow, self.data, self.senses, self.joined)
 
 
 def direct(kernel: Any, *arguments: Any) -> Any:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.bodies.inputs import MAXVAL
 from stiction.bodies.motion import moved
-from stiction.bodies.stages import advance, smooth
+from stiction.bodies.stages import advance
 from stiction.bodies.state import energy
 from stiction.contacts.gather import DRY, Gathered, gather
-from stiction.contacts.margins import margins
 from stiction.contacts.write_back import write_back
-from stiction.errors import InvalidProblem, SolveFailed
+from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
 from stiction.problems.laws import Frictionless, Viscous, kind
 from stiction.solutions.status import Status
 from stiction.solvers.baraff.baraff import impulse_along
@@ -76,14 +76,14 @@ class Course(Motion):
             self.left -= landing.h
             if self.left <= TINY * self.dt:
                 return self.report(moment, forces, position, velocity, begin, potential, kinetic)
+            self.refuse_boundless(position, velocity)
             self.data.qpos[:], self.data.qvel[:] = position, velocity
             self.data.time += landing.h
             found = self.look()
 
     def look(self) -> Gathered:
         """Contacts and forces at the present state, with the controls as they are."""
-        margins(self.engine.memory, self.engine.scratch, self.engine.scene.margin)
-        smooth(self.model, self.data, self.engine.mended)
+        self.engine.refresh()
         return gather(self.engine.memory)
 
     def classify(self, found: Gathered) -> Moment:
@@ -236,9 +236,21 @@ class Course(Motion):
     ) -> None:  # fmt: skip
         """Write forces where MuJoCo keeps its own, let it move whatever else moves, and set the state."""
         write_back(self.engine.memory, found, velocity, impulse, joint_impulse)
-        advance(self.model, self.data)
+        self.refuse_boundless(position, speed)
+        advance(self.engine.shadow, self.data, self.engine.senses, self.engine.joined)
         self.data.qpos[:], self.data.qvel[:], self.data.time = position, speed, begin + self.dt
         self.engine.keep(found, impulse)
+
+    def refuse_boundless(self, position: NDArray[np.float64], velocity: NDArray[np.float64]) -> None:
+        """Nothing that is no number, or beyond what MuJoCo takes, enters the state."""
+        for name, values in (("qpos", position), ("qvel", velocity)):
+            bad = ~(np.abs(values) <= MAXVAL)
+            if bad.any():
+                i = int(bad.argmax())
+                raise InvalidScene(
+                    f"step: {name}[{i}] = {values[i]} after a piece of motion must be a number of at most {MAXVAL:g}: "
+                    "look at forces and masses, or take a smaller timestep; nothing moved"
+                )
 
     def told(self, solution: ContactSolution, potential: float, kinetic: float) -> Report:
         assert self.worst is not None

@@ -93,8 +93,8 @@ class Motion:
         self.left = self.dt
         self.worst: ContactSolution | None = None
         probe = _probes.get(engine)
-        if probe is None or probe.model is not engine.model:
-            probe = _probes[engine] = Probe(engine.model)
+        if probe is None:
+            probe = _probes[engine] = Probe(engine.shadow)
         self.probe = probe
 
     def certified(self, solution: ContactSolution) -> ContactSolution:

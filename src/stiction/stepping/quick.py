@@ -30,7 +30,7 @@ from stiction.contacts.gather import (
     measure,
 )
 from stiction.contacts.identity import match_contacts
-from stiction.contacts.write_back import write
+from stiction.contacts.write_back import WRITTEN, write
 from stiction.linear import dot
 from stiction.problems.laws import Coulomb
 from stiction.problems.normal_form import (
@@ -103,10 +103,13 @@ def quick_step(engine: Engine, recovery: float, tolerance: float, aim: float, wa
     old = engine.last if warm and engine.last is not None else EMPTY
     while True:
         floats, ints = empty(engine.sizes[0]), empty(engine.sizes[1], INTEGER)
-        arrays = (model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
         if engine.one_call is None:
+            arrays = (model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
             engine.one_call = direct(one_call, *arrays, 0.0, 0.0, 0.0)
-        status, steps, dt, time, potential, kinetic, judged = engine.one_call(*arrays, recovery, tolerance, aim)
+        status, steps, dt, time, potential, kinetic, judged = engine.one_call(
+            model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need,
+            recovery, tolerance, aim,
+        )  # fmt: skip
         if status != MORE_ROOM:
             break
         engine.make_room()
@@ -268,7 +271,8 @@ def one_call(
     )  # fmt: skip
     if not found[0] <= tolerance:
         return ANOTHER_WAY, steps, dt, 0.0, 0.0, 0.0, found
-    write(model, data, where, counts, numbers, places, velocity, impulse, joint_impulse)
+    if write(model, data, where, counts, numbers, places, velocity, impulse, joint_impulse) != WRITTEN:
+        return ANOTHER_WAY, steps, dt, 0.0, 0.0, 0.0, found
     return DONE, steps, dt, d.time + dt, d.energy[0], d.energy[1], found
 
 

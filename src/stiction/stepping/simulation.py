@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.bodies.report import counted
 from stiction.bodies.scene import START, Scene
 from stiction.bodies.state import model_bytes, model_of, names, reset, set_state, state
 from stiction.errors import InvalidProblem, InvalidScene
 from stiction.problems.files import write_arrays
-from stiction.problems.laws import Law
+from stiction.stepping.choices import check_law, check_solver, check_stepper
 from stiction.stepping.contacts import Contacts
-from stiction.stepping.engine import Engine
+from stiction.stepping.engine import Engine, alone
 from stiction.stepping.time_stepping import CONE, DEFAULT, TimeStepping
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stiction.problems.laws import Law
     from stiction.solvers.contract import Solver
     from stiction.stepping.report import Report
 
@@ -43,8 +45,11 @@ class Simulation:
     ) -> None:
         if not isinstance(scene, Scene):
             raise InvalidScene(f"Simulation: not a Scene, but {type(scene).__name__}; use Scene.load or Scene.of")
-        if not isinstance(law, Law):
-            raise InvalidScene(f"Simulation: law must be a law such as Coulomb(), got {law!r}")
+        check_law("Simulation", law)
+        if solver is not None:
+            check_solver("Simulation", solver)
+        if stepper is not None:
+            check_stepper("Simulation", stepper)
         self.scene, self.law = scene, law
         self.solver: Any = DEFAULT if solver is None else solver
         self.stepper: Any = TimeStepping() if stepper is None else stepper
@@ -67,9 +72,8 @@ class Simulation:
 
     def step(self) -> Report:
         """One step. If its contact problem is not solved, SolveFailed is raised and nothing has moved."""
-        self.report = self.stepper.step(self.engine, self.law, self.solver)
-        assert self.report is not None
-        return self.report
+        report = self.report = self.engine.step(self.stepper, self.law, self.solver)
+        return report
 
     def run(self, seconds: float) -> Iterator[Report]:
         """Steps until `seconds` more have passed, one report each."""
@@ -80,9 +84,19 @@ class Simulation:
 
     def reset(self) -> None:
         """Back to the beginning; nothing is remembered of what was before."""
-        reset(self.model, self.data, START)
-        self.engine = Engine(self.scene, self.data)
-        self.report = None
+        with alone(self.data):
+            reset(self.model, self.data, START)
+            self.engine = Engine(self.scene, self.data)
+            self.report = None
+
+    def __repr__(self) -> str:
+        model = self.model
+        bodies = counted(model.nbody - 1, "body", "bodies")
+        what = self.scene.description or "a scene"
+        return (
+            f"<Simulation of {what}: {bodies}, {counted(model.nv, 'velocity', 'velocities')}, t = {self.time:.6g} s, "
+            f"{self.law}, {self.solver}, {type(self.stepper).__name__}>"
+        )
 
     @property
     def contacts(self) -> Contacts:

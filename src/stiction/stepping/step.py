@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from stiction.bodies.scene import Scene
-from stiction.stepping.engine import Engine
+from stiction.bodies.shadow import refuse_foreign
+from stiction.stepping.choices import check_solver, check_stepper
+from stiction.stepping.engine import Engine, alone
 from stiction.stepping.time_stepping import CONE, TimeStepping
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from stiction.stepping.event_driven import EventDriven
     from stiction.stepping.report import Report
 
+DEFAULT_STEPPER = TimeStepping()
 _engines: WeakKeyDictionary[Any, Engine] = WeakKeyDictionary()
 
 
@@ -24,18 +27,32 @@ def step(
     *,
     law: Law = CONE,
     solver: Solver | None = None,
-    stepper: TimeStepping | EventDriven = TimeStepping(),  # noqa: B008 (frozen)
+    stepper: TimeStepping | EventDriven = DEFAULT_STEPPER,
 ) -> Report:
     """One step of `model.opt.timestep` with exact contact, on any compiled model.
 
-    The first step with a data sets the model's options for hard contact (see `Scene.of`). If a contact problem is not
-    solved, SolveFailed is raised and the state is what it was.
+    The model stays as it is; what is edited in it between steps is seen at once. If a contact problem is not solved,
+    SolveFailed is raised and the state is what it was. Threads may step data of one model at the same time, each its
+    own.
     """
-    engine = _engines.get(data)
-    if engine is None or engine.model is not model:
-        engine = _engines[data] = Engine(Scene.of(model), data)
-    engine.data = data
     try:
-        return stepper.step(engine, law, solver)
-    finally:
-        engine.data = None  # an engine that kept its data would keep it alive
+        engine = _engines.get(data)
+    except TypeError:
+        engine = None  # no MjData: told below
+    if engine is None or engine.model is not model:
+        engine = made(model, data)
+    if solver is not None:
+        check_solver("step", solver)
+    if stepper is not DEFAULT_STEPPER:
+        check_stepper("step", stepper)
+    return engine.step(stepper, law, solver, data)
+
+
+def made(model: Any, data: Any) -> Engine:
+    """The engine of a data that has none yet, or one for another model."""
+    scene = Scene.of(model)
+    refuse_foreign(model, data)
+    with alone(data):
+        engine = _engines[data] = Engine(scene, data)
+        engine.data = None
+    return engine

@@ -14,7 +14,7 @@ times the normal impulse that this took, and solves once more.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CONE = Coulomb()
 NOTHING = np.zeros(0)
-DEFAULT = Auto(aim=1e-12)  # what a step leaves of a velocity that should be zero is there in every step: creep
+DEFAULT = Auto()
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,14 @@ class TimeStepping:
     viscosity: float | None = None
     tolerance: float = 1e-8
     warm: bool = True
+    aim: float = field(init=False, repr=False, compare=False)  # of solves, unless a solver has its own
 
     def __post_init__(self) -> None:
         for name, low, high in (("recovery", 0.0, math.inf), ("tolerance", 0.0, 1.0)):
             value: Any = getattr(self, name)
             if not (isinstance(value, (int, float)) and low <= value <= high):
                 raise InvalidProblem(f"TimeStepping: {name} must be from {low:g} to {high:g}, got {value!r}")
+        object.__setattr__(self, "aim", DEFAULT.aim_of(self.tolerance))
         object.__setattr__(self, "restitution", checked("TimeStepping", self.restitution))
         if self.impact not in ("newton", "poisson"):
             raise InvalidProblem(f"TimeStepping: impact must be 'newton' or 'poisson', got {self.impact!r}")
@@ -81,9 +83,10 @@ class TimeStepping:
         model, data = engine.model, engine.data
         solver = DEFAULT if solver is None else solver
         if (law is CONE or law == CONE) and isinstance(solver, Auto) and not self.restitution:
-            report = quick_step(engine, self.recovery, self.tolerance, solver.aim, self.warm)
+            aim = self.aim if solver.aim is None else solver.aim
+            report = quick_step(engine, self.recovery, self.tolerance, aim, self.warm)
             if report is not None:
-                advance(model, data, engine.senses)
+                advance(engine.shadow, data, engine.senses, engine.joined)
                 return report
         found, dt = gather(engine.memory), model.opt.timestep
         bounce, before = NOTHING, None
