@@ -152,21 +152,6 @@ def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDA
     return velocity, joint_impulse
 
 
-def independent_rows(
-    white: NDArray[np.float64], dependent: float = DEPENDENT, least: float = 0.0
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Orthonormal rows that span the same space, which rows they come from, and the triangle between them.
-
-    dependent: part of a row that the others leave of it, below which it counts as depending on them
-    least: length below which a row counts as if it had that length
-    """
-    count, m = white.shape
-    most = min(count, m)
-    basis, kept, triangle = np.zeros((most, m)), np.empty(most, np.int64), np.zeros((most, most))
-    rank = gram_schmidt(white, dependent, least, basis, kept, triangle)
-    return basis[:rank], kept[:rank], triangle[:rank, :rank]
-
-
 @kernel
 def gram_schmidt(white, dependent, least, basis, kept, triangle):
     """Row by row, twice for safety; a row of which the others leave nothing is skipped. The number of rows kept."""
