@@ -6,6 +6,7 @@ file. The root link is fixed to the world unless it floats; then it needs a mass
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -21,7 +22,7 @@ mj = mujoco()
 
 ROOT = "<robot"
 BEFORE = (("<!--", "-->"), ("<?", "?>"), ("<!", ">"))  # what may stand before the first element, and how it ends
-BLANK = 4096  # characters that are looked at together
+BLANK = re.compile(r"\s+")
 DEEPEST = 200  # elements within elements; a robot has about ten
 
 
@@ -32,9 +33,8 @@ def is_urdf(file: Path) -> bool:
     text, place = file.read_text(encoding="utf-8-sig", errors="replace"), 0
     while True:
         # White space, declarations and comments come first; each is passed over once.
-        place += len(text[place : place + BLANK]) - len(text[place : place + BLANK].lstrip())
-        if text[place : place + 1].isspace():
-            continue
+        blank = BLANK.match(text, place)
+        place = place if blank is None else blank.end()
         ending = next((end for begin, end in BEFORE if text.startswith(begin, place)), None)
         if ending is None:
             name = text[place : place + len(ROOT) + 1]

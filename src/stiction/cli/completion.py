@@ -25,9 +25,7 @@ def installer(app: Any) -> Callable[..., None]:
         shell: Annotated[
             Shell | None, Parameter(help="Which shell.", show_default="the one that runs", show_choices=True)
         ] = None,
-        output: Annotated[
-            Path | None, Parameter(help="Where to write it.", show_default="its own place")
-        ] = None,
+        output: Annotated[Path | None, Parameter(help="Where to write it.", show_default="its own place")] = None,
         startup: Annotated[
             bool,
             Parameter(help="Let the shell load it, in ~/.bashrc or ~/.zshrc.", negative="", show_default=False),

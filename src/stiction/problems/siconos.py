@@ -55,9 +55,10 @@ def is_siconos(head: bytes) -> bool:
 def read(path: Path, ignore: tuple[str, ...] = ()) -> ContactProblem:
     """Read a local or global problem; `ignore` may name "rolling"."""
     text = Text(path)
-    dim, contacts = text.whole("the dimension"), text.whole("the number of contacts")
+    dim = text.whole("the dimension")
     if dim not in (2, 3, ROLLING):
         raise text.wrong(f"the dimension must be 2 or 3, or 5 with rolling friction, got {dim}")
+    contacts = text.whole("the number of contacts")
     source = Source(f"load: {path}", path.stat().st_size)
     matrix = text.matrix("the first matrix")
     try:
@@ -96,7 +97,7 @@ def _global(text: Text, source: Source, dim: int, contacts: int, M: Any, ignore:
 def _friction(text: Text, dim: int, contacts: int, ignore: tuple[str, ...]) -> tuple[Array, int, NDArray[np.int64]]:
     """Coefficients of sliding, the dimension without rolling, and which rows are left."""
     friction = text.numbers("mu", contacts)
-    rolls = dim == ROLLING or (dim == 3 and text.left() >= contacts and not text.ends_with_flag())
+    rolls = dim == ROLLING or (dim == 3 and text.left() in (contacts, contacts + 1) and not text.ends_with_flag())
     every = np.arange(dim * contacts)
     if rolls and contacts:
         rolling = text.numbers("the coefficients of rolling", contacts)
