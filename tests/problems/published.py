@@ -27,7 +27,7 @@ def delassus(path):
         M, H = matrix(root["M"]), matrix(root["H"])
         if not sparse.tril(M, -1).count_nonzero():
             M = M + sparse.triu(M, 1).T
-        return reduced(M, H, root["vectors/f"][()], root["vectors/w"][()]) + (root["vectors/mu"][()],)
+        return (*reduced(M, H, root["vectors/f"][()], root["vectors/w"][()]), root["vectors/mu"][()])
 
 
 def reduced(M, H, f, w):

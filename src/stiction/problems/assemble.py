@@ -108,7 +108,9 @@ def global_problem(
 
 def symmetric(source: Source, M: Any) -> Any:
     """M without the asymmetry of printed numbers."""
-    difference = float(abs(M - M.T).max()) if M.nnz else 0.0
+    if not M.nnz:
+        return M
+    difference = float(abs(M - M.T).max())
     if difference > MASS_ASYMMETRY * float(abs(M).max()):
         raise InvalidProblem(f"{source.name}/M must be symmetric, but M - Mᵀ reaches {difference:g}")
     return sparse.csr_array(0.5 * (M + M.T)) if difference else M
