@@ -33,7 +33,7 @@ class Part:
         if destination.is_dir():
             raise IsADirectoryError(21, "is a folder")
         # The suffix stays last: writers of films and figures choose their format by it.
-        self.path = destination.with_name(f".{destination.stem}-{secrets.token_hex(8)}.part{destination.suffix}")
+        self.path = destination.with_name(f".{destination.stem[:40]}-{secrets.token_hex(8)}.part{destination.suffix}")
         # O_EXCL: neither an existing file nor a link that somebody laid there is ever written to.
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
 

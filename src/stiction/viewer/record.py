@@ -104,17 +104,30 @@ class Recorder:
         self.closed = True
         try:
             if not self.frames and not self._broken:
-                self._add()  # what was too short for a picture still gets one
+                self._add_only()
+        finally:
+            self._finish()
+        return None if self._broken else self.path
+
+    def _add_only(self) -> None:
+        """What was too short for a picture still gets one; without it there is no film."""
+        try:
+            self._add()
+        except BaseException:
+            self._broken = True
+            raise
+
+    def _finish(self) -> None:
+        try:
             self._film.close()
             if not self._broken:
                 self._part.finish()
         except OSError as error:
-            if not self._broken:
+            if not self._broken:  # else it has been told
                 self._broken = True
                 raise InvalidScene(unwritable(self.path, "record", error)) from error
         finally:
             self._part.discard()
-        return None if self._broken else self.path
 
     def __enter__(self) -> Recorder:
         return self
