@@ -483,3 +483,22 @@ def test_data_is_small_and_licensed():
     assert sum(part.stat().st_size for part in folder.rglob("*") if part.is_file()) < 2_000_000
     assert "Apache License" in (folder / "LICENSE-siconos-apache2.txt").read_text(encoding="utf-8")
     assert "Redistribution" in (folder / "LICENSE-artisynth-bsd2.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore::stiction.errors.UnsymmetricMatrix")
+def test_damaged_bytes_are_refused_in_one_line_or_harmless_to_memory(path):
+    local(path)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    tracemalloc.start()
+    for place in rng.integers(0, len(content), 200):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(damaged))
+        try:
+            load(path)
+        except InvalidProblem as error:
+            assert str(path) in str(error)
+            assert "\n" not in str(error)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    tracemalloc.stop()
