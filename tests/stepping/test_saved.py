@@ -16,6 +16,12 @@ FALLING = """<mujoco><worldbody><geom type="plane" size="5 5 1"/>
   <body pos="0 0 0.0999"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>"""
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """MuJoCo writes a log of its warnings to the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def fields(tmp_path_factory) -> dict[str, np.ndarray]:
     path = tmp_path_factory.mktemp("saved") / "sim.npz"
@@ -162,6 +168,18 @@ def test_many_damaged_files_with_a_step_behind_them(tmp_path):
         pass
     simulation.save(path)
     survive(path, path.read_bytes(), 10_000, 1)
+
+
+@pytest.mark.parametrize("size", ["nq", "na", "nmocap", "nsensordata", "nuserdata", "nplastic", "nnames", "nmesh"])
+def test_sizes_that_nothing_stands_behind_are_refused(fields, tmp_path, size):
+    """MuJoCo took up to 8 GB, and minutes, before it saw that the rest did not fit."""
+    from mujoco.introspect.structs import STRUCTS
+
+    names = [field.name for field in STRUCTS["mjModel"].fields if getattr(field.type, "name", "") == "mjtSize"]
+    model = fields["model"].copy()
+    model[20 : 20 + 8 * len(names)].view(np.int64)[names.index(size)] += 1 << 27
+    np.savez(tmp_path / "sim.npz", **{**without(fields, "digest"), "model": model})
+    refused(tmp_path / "sim.npz", "its sizes do not fit its contents")
 
 
 def altered_models(fields, tmp_path, count: int, seed: int) -> None:

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 mj = mujoco()
-# Sizes of arrays that are in MjData alone, and the most that is believed of them.
-IN_DATA = ("nuserdata", "nsensordata", "npluginstate", "nhistory", "nJmom")
-LARGEST = 1 << 23
+LARGEST = 1 << 21  # the most that is believed of a size, unless the binary model itself is larger
+BYTES = ("narena", "nbuffer")  # sizes that count bytes; no memory is touched for them
 EVERYTHING = int(mj.mjtState.mjSTATE_INTEGRATION)
 
 
@@ -84,13 +83,13 @@ def check_sizes(image: NDArray[np.uint8]) -> None:
     if int(np.frombuffer(content, np.int32, 3)[2]) != len(sizes):
         return  # of another version, which MuJoCo refuses by itself
     given = dict(zip(sizes, np.frombuffer(content, np.int64, len(sizes), begin).tolist(), strict=True))
-    promised = {name: 0 if name in IN_DATA else max(size, 0) for name, size in given.items()}
     arrays = [field.array_extent for field in fields if getattr(field, "array_extent", None)]
+    promised = {name: max(size, 0) for name, size in given.items() if name not in BYTES}
     # Constants of MuJoCo's count as one each, bytes of an entry too: no more is needed to see what is absurd.
     total = sum(
         math.prod(part if isinstance(part, int) else promised.get(part, 1) for part in extent) for extent in arrays
     )
-    if min(given.values()) < -1 or total > len(content) or max(given[name] for name in IN_DATA) > LARGEST:
+    if min(given.values()) < -1 or max(promised.values()) > max(LARGEST, len(content)) or total > len(content):
         raise InvalidScene("the saved model is damaged: its sizes do not fit its contents")
 
 
