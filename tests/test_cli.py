@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ import pytest
 import stiction as st
 from stiction.cli import words
 from stiction.cli.main import app, main
-from stiction.cli.output import table
+from stiction.cli.output import plain, table
 from stiction.stepping.log import Log
 from stiction.studies.claims import Claim
 
@@ -52,6 +53,7 @@ def folder(tmp_path, monkeypatch):
     (given / "twisting.xml").write_text(FALLING.replace('size="0.1"', 'size="0.1" condim="4"'))
     one_ball().save(given / "ball.npz")
     (given / "cut.npz").write_bytes((given / "ball.npz").read_bytes()[:400])
+    (given / "cut.dat").write_text("3\n1\n")
     source = ROOT / "src/stiction/problems/data/fclib/local_problem_test.hdf5"
     (given / "cut.hdf5").write_bytes(source.read_bytes()[:20_000])
     np.savez(given / "nan.npz", format="stiction problem", version=1, kind="LCP", M=np.eye(2), q=[np.nan, 1.0])
@@ -210,6 +212,164 @@ def test_a_failed_step_dumps_its_problem(folder, capsys):
     assert Log.load("stuck.npz").steps == 0
 
 
+def examples() -> list[str]:
+    """Every example of a help text."""
+    found = []
+    for path in sorted((ROOT / "src/stiction/cli").glob("*.py")):
+        for text in re.findall(
+            r"\*\*Examples\*\*\n\n(.*?)(?:\"\"\"|\n\n)", path.read_text(encoding="utf-8"), re.DOTALL
+        ):
+            found += [line.strip() for line in text.splitlines() if line.strip()]
+    return found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [pytest.param(line, marks=pytest.mark.slow) if "cell-lemke" in line else line for line in examples()],
+)
+def test_examples_of_the_help_run(line, folder, capsys, monkeypatch):
+    """As they stand, but for the time to simulate, with files of the names that they have."""
+    arguments = line.split()[1:]
+    if arguments[0] in ("bench", "study"):
+        pytest.skip("takes minutes; other tests run these")
+    if "robot.mp4" in arguments:
+        gl = pytest.importorskip("stiction.viewer.gl")
+        try:
+            gl.platform()
+        except st.MissingDependency:
+            pytest.skip("neither EGL nor OSMesa is installed")
+    (folder / "robot.xml").write_text(FALLING)
+    (folder / "robot.urdf").write_text(
+        '<robot name="r"><link name="base"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
+        'iyz="0"/></inertial><collision><geometry><sphere radius="0.1"/></geometry></collision></link></robot>'
+    )
+    one_ball().save(folder / "failed.npz")
+    one_ball().save(folder / "box-stack.hdf5")
+    (folder / "rockfall.dat").write_bytes((ROOT / "tests/data/siconos/rockfall_14_25792.dat").read_bytes())
+    if "--solver all" in line:
+        monkeypatch.setattr(words, "solvers", lambda: {"cone-newton": st.ConeNewton})
+    if arguments[0] == "view":
+        stub = ModuleType("stiction.viewer.browser")
+        stub.view = lambda simulation, **options: None
+        monkeypatch.setitem(sys.modules, "stiction.viewer.browser", stub)
+        monkeypatch.setattr("stiction.viewer.browser", stub, raising=False)
+    if "--seconds" in arguments:
+        arguments[arguments.index("--seconds") + 1] = "0"
+    elif arguments[0] == "run":
+        arguments += ["--seconds", "0"]
+    assert main(arguments) == 0, capsys.readouterr().err
+
+
+def test_there_are_examples_of_every_command():
+    assert {line.split()[1] for line in examples()} == {command[0] for command in COMMANDS}
+
+
+def test_a_plane_at_height_zero_is_a_plane(folder, capsys):
+    """0 was taken for not given."""
+    floorless = FALLING.replace('<geom name="floor" type="plane" size="5 5 1"/>', "")
+    (folder / "a.xml").write_text(floorless)
+    assert main(["run", "a.xml", "--ground", "0", "--seconds", "0.05"]) == 0
+    assert "ground  ball" in capsys.readouterr().out
+
+
+def test_unsymmetric_problems_are_told_and_solved(folder, capsys):
+    W = np.array([[2.0, 0.3, 0.0], [0.31, 1.0, 0.0], [0.0, 0.0, 1.5]])
+    with pytest.warns(st.errors.UnsymmetricMatrix):
+        problem = st.ContactProblem.from_delassus(W, [-1.0, 0.2, 0.1], [0.5])
+    problem.save("a.npz")
+    assert main(["solve", "a.npz"]) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("stiction: a.npz: W is not symmetric: W[0, 1] - W[1, 0] = -0.01, 5.0e-03 of its largest")
+    assert len(told.err.splitlines()) == 1
+    assert "solved by " in told.out
+
+
+def test_rolling_friction_is_left_out_on_request(folder, capsys):
+    source = str(ROOT / "tests/data/siconos/rockfall_14_25792.dat")
+    assert main(["solve", source]) == 2
+    assert "pass --ignore rolling to load its sliding part" in capsys.readouterr().err
+    assert main(["solve", source, "--ignore", "rolling"]) == 0
+    assert "14 contacts" in capsys.readouterr().out
+
+
+def test_messages_name_options_not_arguments(folder, capsys):
+    assert main(["run", "../given/twisting.xml"]) == 2
+    told = capsys.readouterr().err
+    assert "set condim to 3, or pass --ignore torsion, which takes it as 3" in told
+    assert "ignore=" not in told
+    assert main(["doctor", "../given/twisting.xml"]) == 2
+    assert "pass --ignore torsion" in capsys.readouterr().out
+    (folder / "a.urdf").write_text(
+        '<robot name="r"><link name="l"><visual><geometry><mesh filename="package://arm/a.stl"/></geometry></visual>'
+        "</link></robot>"
+    )
+    assert main(["run", "a.urdf"]) == 2
+    assert "package://arm/a.stl not found; pass --package arm=FOLDER" in capsys.readouterr().err
+
+
+def test_doctor_reads_a_scene_once(folder, capsys, monkeypatch):
+    from stiction.bodies.scene import Scene
+
+    read, times = Scene.load, []
+    monkeypatch.setattr(Scene, "load", lambda *a, **k: times.append(1) or read(*a, **k))
+    assert main(["doctor", "../given/falling.xml"]) == 0
+    assert len(times) == 1
+
+
+def test_a_busy_port_is_told(folder, capsys, monkeypatch):
+    stub, asked = ModuleType("stiction.viewer.browser"), []
+    stub.view = lambda simulation, **options: asked.append(options["port"])
+    monkeypatch.setitem(sys.modules, "stiction.viewer.browser", stub)
+    monkeypatch.setattr("stiction.viewer.browser", stub, raising=False)
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        assert main(["view", "../given/falling.xml", "--port", str(port)]) == 2
+        assert capsys.readouterr().err == (
+            f"stiction: --port {port} is in use at 127.0.0.1; choose another, or leave it out\n"
+        )
+        assert asked == []
+        monkeypatch.setattr("stiction.cli.run.PORT", port)
+        assert main(["view", "../given/falling.xml"]) == 0
+        assert capsys.readouterr().err == f"stiction: port {port} is in use: listening at another\n"
+    assert main(["view", "../given/falling.xml", "--port", str(port)]) == 0
+    assert asked == [port, port]
+
+
+def test_completion_changes_startup_files_only_when_asked(folder, capsys, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    (folder / ".bashrc").write_text("mine\n")
+    assert main(["--install-completion", "--shell", "bash"]) == 0
+    told = capsys.readouterr().out
+    script = folder / ".local/share/bash-completion/completions/stiction"
+    assert told.startswith(f"wrote {script}\nchanged nothing else; ")
+    assert "stiction" in script.read_text()
+    assert (folder / ".bashrc").read_text() == "mine\n"
+    assert main(["--install-completion", "--shell", "bash", "--startup"]) == 0
+    assert f"changed {folder / '.bashrc'}: it loads that file now" in capsys.readouterr().out
+    assert str(script) in (folder / ".bashrc").read_text()
+    assert main(["--install-completion", "--shell", "bash", "--startup"]) == 0
+    assert "nothing else had to be changed" in capsys.readouterr().out
+
+
+def test_a_wrong_way_to_draw_is_told_in_one_line(folder):
+    """45 lines of traceback."""
+    shown = subprocess.run(
+        [sys.executable, "-m", "stiction", "run", "box-on-plane"], capture_output=True, text=True, cwd=folder,
+        env={**os.environ, "MUJOCO_GL": "bogus"},
+    )  # fmt: skip
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr == (
+        "stiction: mujoco cannot be loaded (invalid value for environment variable MUJOCO_GL: bogus); "
+        "unset MUJOCO_GL, or set it to egl, osmesa or glfw\n"
+    )
+
+
+def test_zero_has_no_sign():
+    assert (plain(-0.0), plain(0.0), plain(-1e-3), plain(-0.0, ".5g")) == ("0.0e+00", "0.0e+00", "-1.0e-03", "0")
+
+
 def test_doctor(folder, capsys):
     assert main(["doctor", "box-on-plane"]) == 0
     told = capsys.readouterr().out
@@ -330,6 +490,15 @@ BAD = {
     "endless time": (["run", "block-stack", "--seconds", "inf"], "--seconds must be"),
     "no step": (["run", "block-stack", "--dt", "0"], "--dt must be"),
     "log of no kind": (["run", "block-stack", "--log", "a.csv"], "must end in .npz, .parquet"),
+    "a plane nowhere": (["run", "../given/falling.xml", "--ground", "nan"], "--ground must be a height in m, got nan"),
+    "a folder as scene": (["run", "../given"], "../given: a folder; name the .xml or .urdf file in it"),
+    "a folder here": (["doctor", "."], ".: a folder"),
+    "floating MJCF": (["run", "../given/falling.xml", "--floating"], "--package and --floating are for URDF"),
+    "ignored nothing": (["run", "../given/falling.xml", "--ignore", "x"], "--ignore must be one of 'torsion', "),
+    "no margin": (["run", "../given/falling.xml", "--margin", "nan"], "--margin must be a distance in m, got nan"),
+    "cut dat": (["solve", "../given/cut.dat"], "cut.dat, line 2: the file ends where"),
+    "ignored of a problem": (["solve", "../given/ball.npz", "--ignore", "x"], "--ignore must be one of 'rolling', got"),
+    "no tolerance": (["solve", "../given/ball.npz", "--tolerance", "-1"], "--tolerance must be a positive number"),
     "no folder": (["run", "block-stack", "--log", "no/a.npz"], "there is no folder no"),
     "a folder as file": (["run", "block-stack", "--log", "a.npz", "--plot", "../given/dir.png"], "cannot be written"),
     "record of no kind": (["run", "block-stack", "--record", "a.avi"], "must end in .mp4, .gif, .html"),

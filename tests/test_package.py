@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import metadata, resources
 from pathlib import Path
 
@@ -183,3 +184,17 @@ def test_figures_need_no_display(tmp_path):
     figure.subplots().plot([0.0, 1.0])
     figure.savefig(tmp_path / "line.png")
     assert (tmp_path / "line.png").stat().st_size > 1000
+
+
+def test_what_is_shipped_is_declared():
+    """Licences of the data, the range of MuJoCo whose structs are read, and what the tests of an sdist need."""
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    declared = set(project["project"]["license"].split(" AND "))
+    assert declared == {"BSD-3-Clause", "Apache-2.0", "BSD-2-Clause"}
+    found = [path for pattern in project["project"]["license-files"] for path in root.glob(pattern)]
+    assert {path.name for path in found} == {"LICENSE", "LICENSE-siconos-apache2.txt", "LICENSE-artisynth-bsd2.txt"}
+    assert project["project"]["optional-dependencies"]["sim"] == ["mujoco>=4.0,<5"]
+    included = set(project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
+    assert {"src", "tests", "benchmarks", "examples", "docs"} <= included
+    assert all((root / part).exists() for part in included)

@@ -28,6 +28,10 @@ class InvalidScene(StictionError, ValueError):
     """The file or model is no scene, or asks for what is not supported; the message is one line that says what."""
 
 
+class UnsymmetricMatrix(UserWarning):
+    """A Delassus matrix differs from its transpose by more than printing explains: it is solved and judged as it is."""
+
+
 class MissingDependency(StictionError, ImportError):
     """An optional package is absent; the message names the extra that installs it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,15 @@ def h5py() -> ModuleType:
 
 def mujoco() -> ModuleType:
     """MuJoCo, which reads scenes and knows kinematics, inertia and collision."""
-    package = _require("mujoco", use="scenes and simulation", extra="sim")
+    try:
+        package = _require("mujoco", use="scenes and simulation", extra="sim")
+    except MissingDependency:
+        raise
+    except (RuntimeError, ImportError, AttributeError, OSError) as error:  # of a MUJOCO_GL that is not there, say
+        reason = " ".join(str(error).split())
+        way = "MUJOCO_GL"
+        advice = f"; unset {way}, or set it to egl, osmesa or glfw" if os.environ.get(way) else ""
+        raise MissingDependency(f"mujoco cannot be loaded ({reason}){advice}") from error
     if int(package.__version__.partition(".")[0]) < 4:
         raise MissingDependency(
             f"scenes and simulation need mujoco 4.0 or newer, not {package.__version__}: pip install 'stiction[sim]'"

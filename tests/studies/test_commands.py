@@ -115,9 +115,10 @@ def test_a_failed_save_leaves_the_old_results(fake, tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(np, "savez_compressed", fails)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InvalidProblem, match=r"study: cannot write .*fake\.npz \(disk full\)"):
         commands.run("fake", out=tmp_path)
     assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
 def test_solves_are_timed_in_turn():

@@ -101,11 +101,59 @@ def test_what_was_recorded_before_an_error_is_kept(tmp_path):
 
 
 @needs_opengl
-def test_nothing_is_left_of_a_film_without_pictures(tmp_path):
-    film = Recorder(simulation(), tmp_path / "a.mp4", **SMALL)
-    assert film.close() is None
-    assert film.close() is None
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("name", ["a.mp4", "A.GIF"])
+def test_a_film_has_at_least_one_picture(tmp_path, name):
+    film = Recorder(simulation(), tmp_path / name, **SMALL)
+    assert film.close() == film.close() == tmp_path / name
+    assert imageio_ffmpeg.count_frames_and_secs(str(tmp_path / name))[0] == film.frames == 1
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_replay_has_at_least_one_picture(tmp_path):
+    """`--record a.html --seconds 0.01` said that it was writing, and wrote nothing."""
+    film = record(tmp_path / "a.html", seconds=0.01)
+    assert film.frames == 1
+    assert "__VISER_EMBED_DATA__" in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+@needs_opengl
+def test_how_ffmpeg_ends_is_looked_at(tmp_path, monkeypatch):
+    """Disk full left a broken file, and was no error."""
+    path = tmp_path / "a.mp4"
+    path.write_bytes(b"old")
+    made = simulation()
+
+    def film(script: str) -> Recorder:
+        program = tmp_path / "ffmpeg"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", lambda: str(program))
+        return Recorder(made, path, **SMALL)
+
+    failing = film("cat > /dev/null; echo 'trouble' >&2; echo 'more' >&2; exit 3")
+    made.step()
+    with pytest.raises(st.InvalidScene, match=r"record: cannot write .*a\.mp4 \(ffmpeg: trouble\)$"):
+        failing.close()
+    assert failing.close() is None
+    silent = film("cat > /dev/null; exit 3")
+    with pytest.raises(st.InvalidScene, match=r"\(ffmpeg ended with status 3\)$"):
+        silent.close()
+    full = film("cat > /dev/null; echo 'Error writing trailer: No space left on device' >&2; exit 0")
+    with pytest.raises(st.InvalidScene, match=r"record: cannot write .*a\.mp4 \(No space left on device\)$"):
+        full.close()
+    # One that ends at once is told by the first picture that does not fit the pipe, and not a second time.
+    early = film("echo 'No space left on device' >&2; exit 1")
+
+    def run() -> None:
+        for _ in range(1000):
+            made.step()
+            early.frame()
+
+    with pytest.raises(st.InvalidScene, match=r"a\.mp4 \(No space left on device\)$"):
+        run()
+    assert early.close() is None
+    assert path.read_bytes() == b"old"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.mp4", "ffmpeg"]
 
 
 @needs_opengl

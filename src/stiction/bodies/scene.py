@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 mj = mujoco()
 
 START = "start"
+UNNAMED = "MuJoCo Model"  # what MuJoCo calls a model without a name
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,8 @@ class Scene:
         ground: height of a horizontal plane to add, in m
         """
         file = Path(path)
+        if file.is_dir():
+            raise InvalidScene(f"{file}: a folder; name the .xml or .urdf file in it")
         if not file.is_file():
             raise InvalidScene(f"{file}: no such file")
         with told(str(file)):
@@ -81,7 +85,7 @@ class Scene:
                 raise InvalidScene("packages and floating are for URDF; this is MJCF")
             else:
                 spec = mj.MjSpec.from_file(str(file))
-            return cls._of_spec(spec, ground, margin=margin, ignore=ignore, description=spec.modelname or file.stem)
+            return cls._of_spec(spec, ground, margin=margin, ignore=ignore, description=title(spec) or file.stem)
 
     @classmethod
     def from_xml(
@@ -90,7 +94,7 @@ class Scene:
         """Read MJCF from a string."""
         with told("scene"):
             spec = mj.MjSpec.from_string(text)
-            return cls._of_spec(spec, ground, margin=margin, ignore=ignore, description=spec.modelname)
+            return cls._of_spec(spec, ground, margin=margin, ignore=ignore, description=title(spec))
 
     @classmethod
     def of(cls, model: Any, *, margin: float | None = None, ignore: tuple[str, ...] = ()) -> Scene:
@@ -103,7 +107,9 @@ class Scene:
         from stiction.bodies.named import SCENES
 
         if name not in SCENES:
-            raise InvalidScene(f"there is no scene {name!r}; there are {', '.join(sorted(SCENES))}")
+            near = get_close_matches(str(name), list(SCENES), n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(SCENES))}"
+            raise InvalidScene(f"there is no scene {name!r}; {hint}")
         made = SCENES[name](**parameters)
         with told(name):
             return cls._of_spec(made.spec, None, control=made.control, description=made.description)
@@ -111,6 +117,8 @@ class Scene:
     @classmethod
     def _of_spec(cls, spec: Any, ground: float | None, **options: Any) -> Scene:
         if ground is not None:
+            if not np.isfinite(ground):
+                raise InvalidScene(f"ground must be a height in m, got {ground}")
             spec.worldbody.add_geom(
                 name="ground", type=mj.mjtGeom.mjGEOM_PLANE, size=[0.0, 0.0, 1.0], pos=[0.0, 0.0, ground]
             )
@@ -150,11 +158,16 @@ class Scene:
         """Nothing is left to do: the model is what it was. For programs that were written when it was not."""
 
 
+def title(spec: Any) -> str:
+    """The name of a model, nothing if it has none."""
+    return "" if spec.modelname == UNNAMED else str(spec.modelname)
+
+
 @contextmanager
 def told(name: str) -> Iterator[None]:
     """Turn MuJoCo's errors into one line that names the scene."""
     try:
         yield
-    except (ValueError, OSError, mj.FatalError, mj.UnexpectedError) as error:
+    except (ValueError, OSError, RecursionError, mj.FatalError, mj.UnexpectedError) as error:
         line = " ".join(str(error).split())
         raise InvalidScene(f"{name}: {line}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 mj = mujoco()
+LARGEST = 1 << 21  # the most that is believed of a size, unless the binary model itself is larger
+BYTES = ("narena", "nbuffer")  # sizes that count bytes; no memory is touched for them
 EVERYTHING = int(mj.mjtState.mjSTATE_INTEGRATION)
 
 
@@ -54,13 +57,41 @@ def model_bytes(model: Any) -> NDArray[np.uint8]:
 
 
 def model_of(image: NDArray[np.uint8]) -> Any:
+    """The model of `model_bytes`."""
+    check_sizes(image)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.mjb"
         path.write_bytes(image.tobytes())
         try:
             return mj.MjModel.from_binary_path(str(path))
-        except (ValueError, mj.FatalError) as error:
+        except (ValueError, mj.FatalError, mj.UnexpectedError) as error:
             raise InvalidScene(f"the saved model cannot be read by mujoco {mj.__version__} ({error})") from error
+
+
+def check_sizes(image: NDArray[np.uint8]) -> None:
+    """Raise if the sizes in front of a binary model promise more than follows: MuJoCo takes memory by them, unasked.
+
+    The form begins with five int32, the third of which counts the int64 sizes that follow; they have the order of the
+    first fields of mjModel. What arrays belong to them MuJoCo's own description says.
+    """
+    from importlib import import_module
+
+    fields = import_module("mujoco.introspect.structs").STRUCTS["mjModel"].fields
+    sizes = [field.name for field in fields if getattr(field.type, "name", "") == "mjtSize"]
+    begin, content = 5 * 4, image.tobytes()
+    if image.dtype != np.uint8 or image.ndim != 1 or len(content) < begin + 8 * len(sizes):
+        raise InvalidScene(f"the saved model has {image.nbytes} bytes, which is too few")
+    if int(np.frombuffer(content, np.int32, 3)[2]) != len(sizes):
+        return  # of another version, which MuJoCo refuses by itself
+    given = dict(zip(sizes, np.frombuffer(content, np.int64, len(sizes), begin).tolist(), strict=True))
+    arrays = [field.array_extent for field in fields if getattr(field, "array_extent", None)]
+    promised = {name: max(size, 0) for name, size in given.items() if name not in BYTES}
+    # Constants of MuJoCo's count as one each, bytes of an entry too: no more is needed to see what is absurd.
+    total = sum(
+        math.prod(part if isinstance(part, int) else promised.get(part, 1) for part in extent) for extent in arrays
+    )
+    if min(given.values()) < -1 or max(promised.values()) > max(LARGEST, len(content)) or total > len(content):
+        raise InvalidScene("the saved model is damaged: its sizes do not fit its contents")
 
 
 def names(model: Any) -> tuple[list[str], list[str]]:

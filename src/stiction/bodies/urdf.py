@@ -20,18 +20,52 @@ if TYPE_CHECKING:
 
 mj = mujoco()
 
+ROOT = "<robot"
+BEFORE = (("<!--", "-->"), ("<?", "?>"), ("<!", ">"))  # what may stand before the first element, and how it ends
+BLANK = re.compile(r"\s+")
+DEEPEST = 200  # elements within elements; a robot has about ten
+
 
 def is_urdf(file: Path) -> bool:
     """By its name, or by its first element."""
     if file.suffix.lower() == ".urdf":
         return True
-    head = re.sub(r"<!--.*?-->", "", file.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)
-    return re.match(r"\s*(<\?.*?\?>\s*)?<robot\b", head, flags=re.DOTALL) is not None
+    text, place = file.read_text(encoding="utf-8-sig", errors="replace"), 0
+    while True:
+        # White space, declarations and comments come first; each is passed over once.
+        blank = BLANK.match(text, place)
+        place = place if blank is None else blank.end()
+        ending = next((end for begin, end in BEFORE if text.startswith(begin, place)), None)
+        if ending is None:
+            name = text[place : place + len(ROOT) + 1]
+            return name.startswith(ROOT) and not (name[-1].isalnum() or name[-1] in "_-.:")
+        end = text.find(ending, place)
+        if end < 0:
+            return False
+        place = end + len(ending)
+
+
+class Shallow(ElementTree.TreeBuilder):
+    """Builds elements, but no deeper than a robot needs: what handles them afterwards is recursive."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = 0
+
+    def start(self, tag: Any, attrs: Any, /) -> Any:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise InvalidScene(f"elements are nested more than {DEEPEST} deep")
+        return super().start(tag, attrs)
+
+    def end(self, tag: Any, /) -> Any:
+        self.depth -= 1
+        return super().end(tag)
 
 
 def spec_of_urdf(file: Path, packages: Mapping[str, str | os.PathLike[str]], floating: bool) -> Any:
     try:
-        robot = ElementTree.parse(file).getroot()
+        robot = ElementTree.parse(file, ElementTree.XMLParser(target=Shallow())).getroot()
     except ElementTree.ParseError as error:
         raise InvalidScene(f"not well-formed XML: {error}") from None
     if robot.tag != "robot":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import cyclopts
 
-from stiction.cli.output import say, tell
+from stiction.cli.output import in_options, plain, say, tell
 from stiction.cli.run import Scene
 from stiction.cli.source import Reading, Stepping
 from stiction.errors import InvalidScene, SolveFailed
@@ -40,12 +40,12 @@ def doctor(
     **Examples**
 
         stiction doctor robot.xml
-        stiction doctor card-house --set storeys=3 --seconds 1
+        stiction doctor card-house --set levels=3 --seconds 1
     """
     if not 0.0 <= seconds < math.inf:
         raise InvalidScene(f"--seconds must be a time of at least 0, got {seconds}")
     simulation, report = examined(scene, stepping, reading)
-    say(str(report))
+    say(in_options(str(report)))
     if simulation is None:
         tell(
             "the scene cannot be stepped: change what is refused, or ignore it (--ignore torsion, --ignore surfacevel)"
@@ -76,11 +76,10 @@ def section(title: str, lines: Iterator[str]) -> None:
 
 def examined(scene: str, stepping: Stepping, reading: Reading) -> tuple[Any, Any]:
     """A simulation, None if the scene is refused, and the scene's report."""
+    simulation = stepping.checked()
     loaded = reading.scene(scene)
     report = loaded.report()
-    if report.refused:
-        return None, report
-    return stepping.simulation(scene, reading), report
+    return None if report.refused else simulation(loaded), report
 
 
 def masses(simulation: Any, advice: list[str]) -> Iterator[str]:
@@ -128,7 +127,7 @@ def contacts(simulation: Any, advice: list[str]) -> Iterator[str]:
     limits = int((found.kind != 0).sum())
     joints = f" and {counted(limits, 'limit or dry friction', 'limits or dry frictions')} of joints" if limits else ""
     yield f"{counted(found.n - limits, 'contact')}{joints}: {modes}"
-    yield f"residual {report.certificate.residual:.1e}, {solution.iterations} iterations"
+    yield f"residual {plain(report.certificate.residual)}, {solution.iterations} iterations"
     yield from geometry(simulation, advice)
     if (solution.mode == Mode.OPEN).all():
         advice.append("nothing touches yet: look later with --seconds")
@@ -144,8 +143,8 @@ def contacts(simulation: Any, advice: list[str]) -> Iterator[str]:
             if len(unique.redundant_joints):
                 yield f"{len(unique.redundant_joints)} bilateral rows depend on others"
             advice.append(
-                "forces of single redundant contacts are one choice of many: use sums (sim.net_force), or "
-                "solution.least_norm()"
+                "forces of single redundant contacts are one choice of many: trust their sums (in Python, "
+                "sim.net_force), or the smallest (solution.least_norm)"
             )
 
 

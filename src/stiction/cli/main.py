@@ -10,7 +10,8 @@ from cyclopts import App, CycloptsError
 
 from stiction import __version__
 from stiction.cli import bench, doctor, lists, run, solve, study
-from stiction.cli.output import tell
+from stiction.cli.completion import installer
+from stiction.cli.output import in_options, tell
 from stiction.errors import SolveFailed, StictionError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place)
 app.command(study.app)
-app.register_install_completion_command(help="Install completion for bash, zsh or fish.")
+app.command(installer(app), name="--install-completion")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tell(str(error))
         return FAILED
     except (StictionError, CycloptsError) as error:
-        tell(" ".join(str(error).split()))
+        tell(in_options(" ".join(str(error).split())))
         return BAD_INPUT
     except OSError as error:
         tell(f"{error.filename or 'file'}: {error.strerror or error}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from contextlib import contextmanager
@@ -15,6 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 REFRESH = 0.2  # s between two movements of a progress bar
+# What messages of the package call by its name in Python has another name here.
+HERE = (
+    (r"\bignore=\('(\w+)',\)", r"--ignore \1"),
+    (r"\bpackages=\{'([^']*)': folder\}", r"--package \1=FOLDER"),
+    (r"^(.*: )?packages and floating are for URDF", r"\1--package and --floating are for URDF"),
+    (r"(?<!-)\bground must be a height in m", "--ground must be a height in m"),
+    (r"\bScene: margin must be a distance in m, or None\b", "--margin must be a distance in m"),
+    (r"\b(?:Scene|load): ignore must be a tuple of names of \(([^)]*?),?\)", r"--ignore must be one of \1"),
+    (r"\b(the law Viscous needs a viscosity in N / \(m/s\)): give it to the stepper", r"\1, as in --law viscous:10"),
+    (r"\b(the law Viscous needs viscosity), one number a contact, in .*", r"\1, as in --law viscous:10"),
+    (r"\bsolve: tolerance must be", "--tolerance must be"),
+)
 
 
 def say(text: str = "") -> None:
@@ -26,6 +39,18 @@ def tell(text: str) -> None:
     """A line to the person at the terminal."""
     sys.stderr.write(f"stiction: {text}\n")
     sys.stderr.flush()
+
+
+def in_options(message: str) -> str:
+    """A message of the package, with options where it names arguments."""
+    for python, here in HERE:
+        message = re.sub(python, here, message)
+    return message
+
+
+def plain(value: float, form: str = ".1e") -> str:
+    """A number as text; zero has no sign."""
+    return format(value + 0.0, form)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import signal
+import socket
 import tempfile
 import time
 from contextlib import ExitStack, contextmanager
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from stiction.cli.output import check_writable, progress, say, table, tell
+from stiction.cli.output import check_writable, plain, progress, say, table, tell
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 OUTPUT = Group("Output")
 FAILED, INTERRUPTED = 1, 130
+PORT = 8080
 MOST_STEPS = 1e15
 MOST = 20  # contacts of the last step that are shown
 Scene = Annotated[str, Parameter(help="A file (MJCF or URDF), or a name that `stiction scenes` lists.")]
@@ -96,7 +100,9 @@ def view(
     *,
     stepping: Stepping = Stepping(),  # noqa: B008 (frozen)
     host: Annotated[str, Parameter(help="Address to listen at; the default is this machine only.")] = "127.0.0.1",
-    port: Annotated[int, Parameter(help="Port to listen at.")] = 8080,
+    port: Annotated[
+        int | None, Parameter(help="Port to listen at.", show_default=f"{PORT}, or another if that is in use")
+    ] = None,
     allow_origin: Annotated[
         tuple[str, ...], Parameter(help="Another site, as https://name:port, whose pages may use this one.")
     ] = (),
@@ -111,13 +117,33 @@ def view(
     """
     from stiction.viewer import browser
 
-    if not 0 < port < 65536:
+    if port is not None and not 0 < port < 65536:
         raise InvalidScene(f"--port must be from 1 to 65535, got {port}")
+    wanted = PORT if port is None else port
+    if in_use(host, wanted):
+        if port is not None:
+            raise InvalidScene(f"--port {port} is in use at {host}; choose another, or leave it out")
+        tell(f"port {PORT} is in use: listening at another")
     simulation = stepping.simulation(scene, reading)
     browser.view(
-        simulation, host=host, port=port, allow_origins=allow_origin, opened=lambda url: tell(f"{url} (Ctrl-C ends)")
+        simulation, host=host, port=wanted, allow_origins=allow_origin, opened=lambda url: tell(f"{url} (Ctrl-C ends)")
     )
     return 0
+
+
+def in_use(host: str, port: int) -> bool:
+    """Whether somebody listens there already; what is wrong with the address itself is found later."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            if os.name == "posix":  # a port that was left a moment ago is free
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
+    except UnicodeError:
+        return False
+    return False
 
 
 class Course:
@@ -154,10 +180,10 @@ class Course:
         lines = [
             simulation.scene.description or "scene",
             f"{self.steps} steps of {simulation.model.opt.timestep:g} s in {self.seconds:.2f} s{loading}, "
-            f"worst residual {self.worst:.1e}",
+            f"worst residual {plain(self.worst)}",
         ]
         if self.steps and simulation.report is not None:
-            lines.append(f"energy {simulation.report.energy:.6g} J at {simulation.time:.6g} s")
+            lines.append(f"energy {plain(simulation.report.energy, '.6g')} J at {simulation.time:.6g} s")
         return "\n".join(lines)
 
 
@@ -185,7 +211,7 @@ def contact_table(simulation: Simulation) -> str:
         return "no contacts"
     rows = [
         [
-            *touch.geoms, f"{touch.gap:.1e}", f"{touch.force[0]:.5g}",
+            *touch.geoms, plain(touch.gap), plain(touch.force[0], ".5g"),
             f"{math.hypot(touch.force[1], touch.force[2]):.5g}", touch.mode.name.lower(),
         ]
         for touch in touches[:MOST]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from stiction.cli import words
-from stiction.cli.output import check_writable, say, table, tell
-from stiction.errors import InvalidProblem, UnsupportedProblem
-
-if TYPE_CHECKING:
-    pass
+from stiction.cli.output import check_writable, plain, say, table, tell
+from stiction.errors import InvalidProblem, UnsupportedProblem, UnsymmetricMatrix
 
 FAILED = 1
 MOST = 50  # rows that are shown
@@ -24,7 +22,7 @@ LONG = 1.0  # s
 
 
 def solve(
-    file: Annotated[Path, Parameter(help="A problem: .npz, or .hdf5 as FCLIB has it.")],
+    file: Annotated[Path, Parameter(help="A problem: .npz, .hdf5 as FCLIB has it, or .dat as Siconos has it.")],
     /,
     *,
     law: Annotated[
@@ -33,6 +31,10 @@ def solve(
     ] = None,
     solver: Annotated[str, Parameter(help="By its name, or `all`; `stiction solvers` lists them.")] = "auto",
     tolerance: Annotated[float, Parameter(help="Largest residual that counts as solved.")] = 1e-8,
+    ignore: Annotated[
+        tuple[str, ...],
+        Parameter(help="What to leave out of a file: `rolling` friction.", negative="", show_default=False),
+    ] = (),
     plot: Annotated[
         Path | None, Parameter(help="Draw the problem's sparsity and a contact's friction cone: .svg, .png, .pdf.")
     ] = None,
@@ -50,6 +52,7 @@ def solve(
         stiction solve failed.npz
         stiction solve failed.npz --solver all
         stiction solve box-stack.hdf5 --law pyramid:8 --solver cell-lemke
+        stiction solve rockfall.dat --ignore rolling
     """
     if plot is not None:
         from stiction.viewer import plots
@@ -57,7 +60,7 @@ def solve(
         check_writable(plot, plots.SUFFIXES, "--plot")
         plots.check()
     chosen = None if solver == "all" else words.solver(solver)
-    problem = loaded(file, law)
+    problem = loaded(file, law, ignore)
     if contact is not None and not 0 <= contact < problem.n:
         raise InvalidProblem(f"--contact must be from 0 to {problem.n - 1}, got {contact}")
     if plot is not None and not hasattr(problem, "friction"):
@@ -72,12 +75,16 @@ def solve(
     return FAILED
 
 
-def loaded(file: Path, law: str | None) -> Any:
+def loaded(file: Path, law: str | None, ignore: tuple[str, ...] = ()) -> Any:
     from stiction.problems.contact import ContactProblem, restored
     from stiction.problems.files import load
     from stiction.problems.laws import Viscous
 
-    problem = load(file)
+    with warnings.catch_warnings(record=True) as doubts:
+        warnings.simplefilter("always", UnsymmetricMatrix)
+        problem = load(file, ignore=ignore)
+    for doubt in doubts:
+        tell(f"{file}: {doubt.message}")
     if law is None:
         return problem
     if not isinstance(problem, ContactProblem):
@@ -115,7 +122,7 @@ def single(problem: Any, solver: Any, tolerance: float) -> Any:
     unit = f" m/s   (scale {certificate.scale:.3g} m/s)" if contact else ""
     names = ("penetration", "complementarity", "cone", "dissipation", "momentum", "joint")
     for part in names if contact else ("lower", "upper", "complementarity"):
-        say(f"  {part:15} {getattr(certificate, part):.1e}{unit}")
+        say(f"  {part:15} {plain(getattr(certificate, part))}{unit}")
         unit = " m/s" if contact else ""
     if contact and certificate.beyond_cone > 0.0:
         say(f"  {'beyond cone':15} {certificate.beyond_cone:.1e} of the scale, from the law on the circular cone")
@@ -176,7 +183,7 @@ def compared(problem: Any, tolerance: float) -> Any:
             seconds = timed(problem, kind(), tolerance)
             rows.append([
                 name, "solved" if solution.ok else solution.status.name.lower().replace("_", " "),
-                f"{solution.certificate.residual:.1e}", f"{1e3 * seconds:.3g}", str(solution.iterations),
+                plain(solution.certificate.residual), f"{1e3 * seconds:.3g}", str(solution.iterations),
             ])  # fmt: skip
             if best is None or solution.certificate.residual < best.certificate.residual:
                 best = solution

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,8 @@ from stiction.cli import words
 from stiction.errors import InvalidScene
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stiction.stepping.simulation import Simulation
 
 FILES = Group("Scenes from files")
@@ -57,7 +60,10 @@ class Reading:
             "ground": self.ground, "floating": self.floating, "packages": packages,
             "margin": self.margin, "ignore": self.ignore,
         }  # fmt: skip
-        options = {name: value for name, value in given.items() if value not in (None, False, {}, ())}
+        if self.ground is not None and not math.isfinite(self.ground):
+            raise InvalidScene(f"--ground must be a height in m, got {self.ground}")
+        # A height or margin of 0 is given; False, and what is empty, is not.
+        options = {name: value for name, value in given.items() if value or (value == 0.0 and value is not False)}
         return words.scene(text, words.parameters(self.set), options)
 
 
@@ -75,18 +81,24 @@ class Stepping:
 
     def simulation(self, scene: str, reading: Reading) -> Simulation:
         """Words are checked before anything is loaded; nothing is written."""
+        return self.checked()(reading.scene(scene))
+
+    def checked(self) -> Callable[[Any], Simulation]:
+        """What makes a simulation of a scene that is loaded; words are checked first."""
         law, viscosity = words.law(self.law)
         stepper = words.stepper(self.stepper, viscosity)
         solver = None if self.solver == "auto" else words.solver(self.solver)
         if self.dt is not None and not 0.0 < self.dt < float("inf"):
             raise InvalidScene(f"--dt must be a time in s above 0, got {self.dt}")
-        loaded = reading.scene(scene)
 
-        from stiction.stepping.simulation import Simulation
+        def simulation(loaded: Any) -> Simulation:
+            from stiction.stepping.simulation import Simulation
 
-        if self.dt is not None:
-            loaded.model.opt.timestep = self.dt
-        return Simulation(loaded, law, solver, stepper)
+            if self.dt is not None:
+                loaded.model.opt.timestep = self.dt
+            return Simulation(loaded, law, solver, stepper)
+
+        return simulation
 
 
 def title(scene: str) -> str:

@@ -175,10 +175,17 @@ def parameters(pairs: Iterable[str]) -> dict[str, Any]:
     return found
 
 
+def named(text: str) -> bool:
+    """Whether a scene has this name; a folder of that name does not hide it."""
+    from stiction.bodies.named import SCENES
+
+    return text in SCENES and not Path(text).is_file()
+
+
 def scene(text: str, given: dict[str, Any], options: dict[str, Any]) -> Any:
     """A scene by the name of its file, or a named one with its parameters."""
     path = Path(text)
-    if path.suffix.lower() in SCENE_FILES or path.is_file() or len(path.parts) > 1:
+    if path.suffix.lower() in SCENE_FILES or (path.exists() and not named(text)) or len(path.parts) > 1:
         from stiction.bodies.scene import Scene
 
         if given:

@@ -7,10 +7,8 @@ A matrix is a group of m, n, nzmax, nz and the arrays i, p, x: triplets (row i, 
 if nz = -1, compressed rows if nz = -2. Contacts come in the order n, t1(, t2). `/solution` and `/guesses` are not read:
 in published files they hold zeros or another solver's last iterate.
 
-A global problem keeps its mass, and becomes one of free bodies where M and H allow; frames that are not at right
-angles, which occur in published files, do not. If w has tangential parts, which a `ContactProblem` with a mass cannot
-hold, it is reduced to Delassus form, and so is a local one from its V and R. Written and read again a problem is the
-same but for rounding errors in f = M v_free and for viscosities, which have no place.
+What becomes of the matrices is told in `stiction.problems.assemble`; a local problem loses its V and R. Written and
+read again a problem is the same but for rounding errors in f = M v_free and for viscosities, which have no place.
 """
 
 from __future__ import annotations
@@ -22,8 +20,10 @@ import numpy as np
 from scipy import sparse
 
 from stiction import optional
+from stiction.disk import check_growth
 from stiction.errors import InvalidProblem
-from stiction.problems.contact import PRINTED, ContactProblem
+from stiction.problems.assemble import DEPENDENT, Source, dense, global_problem, local_problem, mirrored
+from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import Coulomb
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 TRIPLETS, COLUMNS, ROWS = 0, -1, -2
-DEPENDENT = 1e-10  # what is left of Vᵀ, s or a joint, in units of its size, that counts as nothing
 
 
 def read(path: str | os.PathLike[str]) -> ContactProblem:
@@ -44,10 +43,11 @@ def read(path: str | os.PathLike[str]) -> ContactProblem:
     if not path.exists():
         raise InvalidProblem(f"load: there is no file {path}; check the name (save adds no suffix)")
     try:
+        source = Source(f"load: {path}", path.stat().st_size)
         with h5py.File(path, "r") as file:
             for group, build in (("fclib_local", _local), ("fclib_global", _global)):
                 if group in file:
-                    return build(path, file[group])
+                    return build(source, file[group])
             found = ", ".join(file) or "nothing"
             raise InvalidProblem(
                 f"load: {path} is not an FCLIB file: no fclib_local or fclib_global in it, but {found}"
@@ -58,7 +58,8 @@ def read(path: str | os.PathLike[str]) -> ContactProblem:
     except MemoryError:
         raise InvalidProblem(f"load: {path} holds matrices too large for memory") from None
     except Exception as error:  # HDF5 raises errors of many kinds on damaged files
-        raise InvalidProblem(f"load: {path} is not an HDF5 file, or is damaged ({error}); copy it anew") from error
+        reason = " ".join(str(error).split())
+        raise InvalidProblem(f"load: {path} is not an HDF5 file, or is damaged ({reason}); copy it anew") from error
 
 
 def write(problem: ContactProblem, path: str | os.PathLike[str]) -> None:
@@ -114,185 +115,119 @@ def _write_matrix(root: Any, name: str, matrix: Any) -> None:
     group["x"] = entries.data.astype(np.float64)
 
 
-def _local(path: Path, root: Any) -> ContactProblem:
-    dim = _dim(path, root)
-    W = _matrix(path, root, "W").toarray()
-    q = _vector(path, root, "q", len(W))
-    friction = _friction(path, root, len(W), dim)
+def _local(source: Source, root: Any) -> ContactProblem:
+    dim = _dim(source, root)
+    W = _matrix(source, root, "W")
+    size = W.shape[0]
+    q = _vector(source, root, "q", size)
+    friction = _friction(source, root, size, dim)
+    _agree(source, root, "W", W.shape, (size, size))
     if "V" in root and "R" in root:
-        V, R = _matrix(path, root, "V").toarray(), _matrix(path, root, "R").toarray()
-        _agree(path, root, "V", V.shape, (len(W), len(R)))
-        _agree(path, root, "R", R.shape, (len(R), len(R)))
-        s = _vector(path, root, "s", len(R))
+        sparse_V, sparse_R = _matrix(source, root, "V"), _matrix(source, root, "R")
+        many = sparse_R.shape[0]
+        _agree(source, root, "V", sparse_V.shape, (size, many))
+        _agree(source, root, "R", sparse_R.shape, (many, many))
+        s = _vector(source, root, "s", many)
+        V, R = dense(source, f"{root.name}/V", sparse_V), dense(source, f"{root.name}/R", mirrored(sparse_R))
         # λ = -R⁻¹ (Vᵀ r + s), as far as R is regular
         known = np.column_stack([V.T, s])
-        reduced = np.linalg.lstsq(R, known, rcond=None)[0]
-        if np.abs(R @ reduced - known).max(initial=0.0) > DEPENDENT * np.abs(known).max(initial=0.0):
-            raise InvalidProblem(f"load: {path}: {root.name}/R is singular, and V or s is not in its range")
-        W, q = W - V @ reduced[:, :-1], q - V @ reduced[:, -1]
-    return ContactProblem.from_delassus(W, q, friction, dim)
+        solved = np.linalg.lstsq(R, known, rcond=None)[0]
+        if np.abs(R @ solved - known).max(initial=0.0) > DEPENDENT * np.abs(known).max(initial=0.0):
+            raise InvalidProblem(f"{source.name}: {root.name}/R is singular, and V or s is not in its range")
+        whole = dense(source, f"{root.name}/W", mirrored(W))
+        W, q = sparse.csr_array(whole - V @ solved[:, :-1]), q - V @ solved[:, -1]
+    return local_problem(source, W, q, friction, dim)
 
 
-def _global(path: Path, root: Any) -> ContactProblem:
-    dim = _dim(path, root)
-    M, H = _matrix(path, root, "M"), _matrix(path, root, "H")
-    m = M.shape[0]
-    _agree(path, root, "M", M.shape, (m, m))
-    _agree(path, root, "H", H.shape, (m, H.shape[1]))
-    f, w = _vector(path, root, "f", m), _vector(path, root, "w", H.shape[1])
-    friction = _friction(path, root, H.shape[1], dim)
-    joints, rate = np.zeros((0, m)), np.zeros(0)
+def _global(source: Source, root: Any) -> ContactProblem:
+    dim = _dim(source, root)
+    M, H = _matrix(source, root, "M"), _matrix(source, root, "H")
+    m, columns = M.shape[0], H.shape[1]
+    _agree(source, root, "M", M.shape, (m, m))
+    _agree(source, root, "H", H.shape, (m, columns))
+    f, w = _vector(source, root, "f", m), _vector(source, root, "w", columns)
+    friction = _friction(source, root, columns, dim)
+    G, b = sparse.coo_array((m, 0)), np.zeros(0)
     if "G" in root:
-        G = _matrix(path, root, "G")
-        _agree(path, root, "G", G.shape, (m, G.shape[1]))
-        joints, rate = G.toarray().T, _vector(path, root, "b", G.shape[1])
-    mass = _symmetric(path, root, M.toarray())
-    rows = H.toarray().T.reshape(len(friction), dim, m)
-    try:
-        velocity = np.asarray(np.linalg.solve(mass, f), np.float64)
-    except np.linalg.LinAlgError:
-        raise InvalidProblem(f"load: {path}: {root.name}/M is singular") from None
-    offset = w.reshape(-1, dim)
-    if (offset[:, 1:] != 0.0).any():
-        return _reduced(mass, velocity, rows, joints, rate, offset, friction)
-    bodies = _by_body(mass, velocity, rows, friction, offset[:, 0], joints, rate)
-    if bodies is not None:
-        return bodies
-    return ContactProblem(
-        mass, velocity, rows[:, 0], rows[:, 1:], friction, gap_rate=offset[:, 0], joints=joints, joint_rate=rate
-    )
+        G = _matrix(source, root, "G")
+        _agree(source, root, "G", G.shape, (m, G.shape[1]))
+        b = _vector(source, root, "b", G.shape[1])
+    return global_problem(Source(f"{source.name}: {root.name}", source.size), M, H, f, w, friction, dim, G, b)
 
 
-def _by_body(
-    mass: Array, velocity: Array, rows: Array, friction: Array, gap_rate: Array, joints: Array, rate: Array
-) -> ContactProblem | None:
-    """The form of free bodies, if M has blocks of six and no contact touches more than two of them."""
-    count, rest = divmod(len(mass), 6)
-    if rest or not count:
-        return None
-    blocks = mass.reshape(count, 6, count, 6)
-    diagonal = blocks[np.arange(count), :, np.arange(count)].copy()
-    n, dim = rows.shape[:2]
-    touched = (rows.reshape(n, dim, count, 6) != 0.0).any(axis=(1, 3))
-    if np.count_nonzero(blocks) != np.count_nonzero(diagonal) or (touched.sum(axis=1) > 2).any():
-        return None
-    by_body = np.zeros((n, dim, 2, 6))
-    pairs = np.full((n, 2), -1)
-    for i in range(n):
-        for side, body in enumerate(np.flatnonzero(touched[i])):
-            pairs[i, side] = body
-            by_body[i, :, side] = rows[i, :, 6 * body : 6 * body + 6]
-    apart = pairs[:, 0] < 0
-    pairs[apart, 0] = 0  # a contact that touches nothing still needs a body
-    try:
-        return ContactProblem.from_bodies(
-            diagonal, velocity.reshape(count, 6), pairs, by_body[:, 0], by_body[:, 1:], friction,
-            gap_rate=gap_rate, joints=joints, joint_rate=rate,
-        )  # fmt: skip
-    except InvalidProblem as error:
-        if "right angles" in str(error):  # published files have such frames, and mean them
-            return None
-        raise
-
-
-def _reduced(
-    mass: Array, velocity: Array, rows: Array, joints: Array, rate: Array, offset: Array, friction: Array
-) -> ContactProblem:
-    """W and q with the joints' impulses eliminated: their whitened rows projected out, W = L Lᵀ."""
-    n, dim, m = rows.shape
-    try:
-        G = np.linalg.cholesky(mass)
-    except np.linalg.LinAlgError:
-        raise InvalidProblem("M must be positive definite") from None
-    L, J = np.linalg.solve(G, rows.reshape(n * dim, m).T).T, np.linalg.solve(G, joints.T).T
-    left, sizes, right = np.linalg.svd(J, full_matrices=False)
-    rank = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
-    left, sizes, right = left[:, :rank], sizes[:rank], right[:rank]
-    x = G.T @ velocity
-    x = x - right.T @ (right @ x + (left.T @ rate) / sizes)
-    q = L @ x + offset.ravel()
-    L = L - (L @ right.T) @ right
-    return ContactProblem.from_delassus(L @ L.T, q, friction, dim)
-
-
-def _dim(path: Path, root: Any) -> int:
-    dim = _numbers(path, root, "spacedim", "iu")
+def _dim(source: Source, root: Any) -> int:
+    dim = _numbers(source, root, "spacedim", "iu")
     if dim.size != 1 or int(dim[0]) not in (2, 3):
-        raise InvalidProblem(f"load: {path}: {root.name}/spacedim must be 2 or 3, got {dim.tolist()}")
+        raise InvalidProblem(f"{source.name}: {root.name}/spacedim must be 2 or 3, got {dim.tolist()}")
     return int(dim[0])
 
 
-def _friction(path: Path, root: Any, size: int, dim: int) -> Array:
+def _friction(source: Source, root: Any, size: int, dim: int) -> Array:
     if size % dim:
-        raise InvalidProblem(f"load: {path}: {root.name} has {size} contact rows, not a multiple of spacedim = {dim}")
-    return _vector(path, root, "mu", size // dim)
+        raise InvalidProblem(f"{source.name}: {root.name} has {size} contact rows, not a multiple of spacedim = {dim}")
+    return _vector(source, root, "mu", size // dim)
 
 
-def _vector(path: Path, root: Any, name: str, size: int) -> Array:
+def _vector(source: Source, root: Any, name: str, size: int) -> Array:
     if "vectors" not in root:
-        raise InvalidProblem(f"load: {path} lacks {root.name}/vectors")
-    vector = _numbers(path, root["vectors"], name, "fiu").astype(np.float64)
-    _agree(path, root["vectors"], name, vector.shape, (size,))
+        raise InvalidProblem(f"{source.name} lacks {root.name}/vectors")
+    vector = _numbers(source, root["vectors"], name, "fiu").astype(np.float64)
+    _agree(source, root["vectors"], name, vector.shape, (size,))
     return vector
 
 
-def _numbers(path: Path, group: Any, name: str, kinds: str) -> NDArray[Any]:
+def _numbers(source: Source, group: Any, name: str, kinds: str) -> NDArray[Any]:
     """One array, or an error that names it."""
     place = f"{group.name}/{name}"
     if name not in group:
-        raise InvalidProblem(f"load: {path} lacks {place}")
+        raise InvalidProblem(f"{source.name} lacks {place}")
     if not hasattr(group[name], "dtype") or group[name].dtype.kind not in kinds:
-        raise InvalidProblem(f"load: {path}: {place} is not an array of numbers of the right kind")
+        raise InvalidProblem(f"{source.name}: {place} is not an array of numbers of the right kind")
+    # Values that were never written take no place in the file, and packed ones little.
+    check_growth(f"{source.name}: {place}", source.size, int(group[name].nbytes))
     try:
         return np.atleast_1d(group[name][()])
     except Exception as error:  # HDF5 raises errors of many kinds on damaged files
-        raise InvalidProblem(f"load: {path}: {place} cannot be read ({error}); copy the file anew") from error
+        reason = " ".join(str(error).split())
+        raise InvalidProblem(f"{source.name}: {place} cannot be read ({reason}); copy the file anew") from error
 
 
-def _matrix(path: Path, root: Any, name: str) -> Any:
+def _matrix(source: Source, root: Any, name: str) -> Any:
     """A sparse matrix of any storage."""
     if name not in root:
-        raise InvalidProblem(f"load: {path} lacks {root.name}/{name}")
+        raise InvalidProblem(f"{source.name} lacks {root.name}/{name}")
     group = root[name]
     place = group.name
     if not hasattr(group, "keys"):
-        raise InvalidProblem(f"load: {path}: {place} is not a group with m, n, nz, i, p, x")
-    sizes = [_numbers(path, group, key, "iu") for key in ("m", "n", "nz")]
+        raise InvalidProblem(f"{source.name}: {place} is not a group with m, n, nz, i, p, x")
+    sizes = [_numbers(source, group, key, "iu") for key in ("m", "n", "nz")]
     if any(size.size != 1 for size in sizes):
-        raise InvalidProblem(f"load: {path}: {place}: m, n and nz must be one number each")
+        raise InvalidProblem(f"{source.name}: {place}: m, n and nz must be one number each")
     m, n, nz = (int(size[0]) for size in sizes)
-    i, p, x = (_numbers(path, group, key, kinds) for key, kinds in (("i", "iu"), ("p", "iu"), ("x", "fiu")))
+    i, p, x = (_numbers(source, group, key, kinds) for key, kinds in (("i", "iu"), ("p", "iu"), ("x", "fiu")))
     if m < 0 or n < 0 or nz < ROWS:
-        raise InvalidProblem(f"load: {path}: {place} has m = {m}, n = {n}, nz = {nz}; nz must be at least -2")
+        raise InvalidProblem(f"{source.name}: {place} has m = {m}, n = {n}, nz = {nz}; nz must be at least -2")
     if nz >= TRIPLETS:
         used = (i[:nz], p[:nz], x[:nz])
         if any(len(part) != nz for part in used):
             raise InvalidProblem(
-                f"load: {path}: {place} has nz = {nz} triplets, but i, p, x have {len(i)}, {len(p)}, {len(x)}"
+                f"{source.name}: {place} has nz = {nz} triplets, but i, p, x have {len(i)}, {len(p)}, {len(x)}"
             )
         row, column, values = used
     else:
         lines = n if nz == COLUMNS else m
         if len(p) != lines + 1 or p[0] != 0 or (np.diff(p) < 0).any() or len(i) < p[-1] or len(x) < p[-1]:
-            raise InvalidProblem(f"load: {path}: {place}/p must rise from 0 in {lines + 1} steps to at most {len(i)}")
+            raise InvalidProblem(f"{source.name}: {place}/p must rise from 0 in {lines + 1} steps to at most {len(i)}")
         other, values = i[: p[-1]], x[: p[-1]]
         line = np.repeat(np.arange(lines), np.diff(p))
         row, column = (other, line) if nz == COLUMNS else (line, other)
     for index, size, what in ((row, m, "row"), (column, n, "column")):
         if len(index) and (index.min() < 0 or index.max() >= size):
             worst = int(index.min() if index.min() < 0 else index.max())
-            raise InvalidProblem(f"load: {path}: {place} has an entry in {what} {worst}, but only {size} of them")
-    return sparse.coo_matrix((values.astype(np.float64), (row, column)), (m, n))
+            raise InvalidProblem(f"{source.name}: {place} has an entry in {what} {worst}, but only {size} of them")
+    return sparse.coo_array((values.astype(np.float64), (row, column)), (m, n))
 
 
-def _symmetric(path: Path, root: Any, M: Array) -> Array:
-    """M without the asymmetry of printed numbers."""
-    difference = np.abs(M - M.T).max(initial=0.0)
-    if difference > PRINTED * np.abs(M).max(initial=0.0):
-        raise InvalidProblem(f"load: {path}: {root.name}/M must be symmetric, but M - Mᵀ reaches {difference:g}")
-    return 0.5 * (M + M.T) if difference else M
-
-
-def _agree(path: Path, group: Any, name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+def _agree(source: Source, group: Any, name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     if shape != wanted:
-        raise InvalidProblem(f"load: {path}: {group.name}/{name} must have shape {wanted}, got {shape}")
+        raise InvalidProblem(f"{source.name}: {group.name}/{name} must have shape {wanted}, got {shape}")

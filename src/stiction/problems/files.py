@@ -6,9 +6,10 @@
     form     "dense" (mass, velocity, normal, tangent), "bodies" (and bodies) or "delassus" (W, q, dim), as the
              constructors of `ContactProblem` take them; friction, law (JSON); gap_rate, joints, ... where they exist
 
-Contact problems are written as FCLIB instead if the name ends in .hdf5 or .h5 (see `stiction.problems.fclib`). A file
-is written beside its destination and then renamed: it is there whole or not at all. The round trip of an `.npz` file is
-exact to the last bit.
+Contact problems are written as FCLIB instead if the name ends in .hdf5 or .h5 (see `stiction.problems.fclib`), and read
+from FCLIB and from Siconos' text format (`stiction.problems.siconos`) whatever the name. A file is written beside its
+destination and then renamed: it is there whole or not at all. The round trip of an `.npz` file is exact to the last
+bit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import secrets
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.disk import check_archive, written_whole
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, Law, NoSlip, Viscous
@@ -47,6 +48,10 @@ FORMS = {
 OPTIONAL = ("gap_rate", "joints", "joint_rate", "viscosity", "slip")
 LAWS: dict[str, type[Any]] = {law.__name__: law for law in (Frictionless, Viscous, NoSlip, Coulomb, BoxFriction)}
 HDF5 = (".hdf5", ".h5")
+HDF5_BEGINS = b"\x89HDF\r\n\x1a\n"
+TEXT = ".dat"  # of Siconos
+IGNORABLE = ("rolling",)  # what `ignore` may name
+ADVICE = "; choose an existing folder that you may write to"
 
 
 def save(problem: BoxLCP | ContactProblem, path: str | os.PathLike[str]) -> None:
@@ -63,21 +68,27 @@ def save(problem: BoxLCP | ContactProblem, path: str | os.PathLike[str]) -> None
     else:
         fields = _contact_fields(problem) if isinstance(problem, ContactProblem) else _box_fields(problem)
         fill = partial(_write_npz, {"format": FORMAT, "version": VERSION, **fields})
-    try:
-        _write_whole(path, fill)
-    except OSError as error:
-        raise InvalidProblem(
-            f"save: cannot write {path} ({error.strerror or error}); choose an existing folder that you may write to"
-        ) from error
+    with written_whole(path, "save", advice=ADVICE) as part:
+        fill(part)
 
 
-def load(path: str | os.PathLike[str]) -> BoxLCP | ContactProblem:
-    """Read a problem that `save` wrote, or one in FCLIB's format: an `LCP`, a `BoxLCP` or a `ContactProblem`."""
+def load(path: str | os.PathLike[str], *, ignore: tuple[str, ...] = ()) -> BoxLCP | ContactProblem:
+    """Read a problem that `save` wrote, or one of FCLIB or Siconos: an `LCP`, a `BoxLCP` or a `ContactProblem`.
+
+    ignore: what of a file is to be left out for which there is no law: "rolling" friction
+    """
     path = Path(path)
-    if path.suffix.lower() in HDF5:
+    if not set(ignore) <= set(IGNORABLE):
+        raise InvalidProblem(f"load: ignore must be a tuple of names of {IGNORABLE}, got {ignore!r}")
+    head = _head(path)
+    if path.suffix.lower() in HDF5 or head.startswith(HDF5_BEGINS):
         from stiction.problems.fclib import read
 
         return read(path)
+    from stiction.problems import siconos
+
+    if siconos.is_siconos(head) or path.suffix.lower() == TEXT:
+        return siconos.read(path, tuple(ignore))
     with _opened(path) as archive:
         if (found := _text(path, archive, "format")) != FORMAT:
             raise InvalidProblem(
@@ -186,30 +197,26 @@ def _law(path: Path, text: str) -> Law:
 
 def write_arrays(path: Path, fields: dict[str, Any]) -> None:
     """An `.npz` file that is there as a whole or not at all."""
-    try:
-        _write_whole(path, partial(_write_npz, fields))
-    except OSError as error:
-        raise InvalidProblem(
-            f"save: cannot write {path} ({error.strerror or error}); choose an existing folder that you may write to"
-        ) from error
+    with written_whole(path, "save", advice=ADVICE) as part:
+        _write_npz(fields, part)
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an `.npz` file; nothing is unpickled, and what would fill the memory is refused."""
+    with _opened(path) as archive:
+        return {name: _field(path, archive, name) for name in archive.files}
 
 
 def _write_npz(fields: dict[str, Any], path: Path) -> None:
-    with path.open("xb") as file:
+    with path.open("wb") as file:
         np.savez(file, **fields)
-        file.flush()
-        os.fsync(file.fileno())
 
 
-def _write_whole(path: Path, fill: Callable[[Path], None]) -> None:
-    """Write beside the destination, then rename: readers see the old file or the new one."""
-    part = path.with_name(f".{path.name}-{secrets.token_hex(4)}.part")
-    try:
-        fill(part)
-        part.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+def _head(path: Path) -> bytes:
+    """The first bytes of a file; none if it cannot be read, which the reader then tells."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return file.read(4096)
+    return b""
 
 
 @contextlib.contextmanager
@@ -224,11 +231,16 @@ def _opened(path: Path) -> Iterator[Any]:
     with file:
         if not zipfile.is_zipfile(file):
             raise InvalidProblem(f"load: {path} is not an .npz file, or was cut off; write it with save")
-        file.seek(0)
         try:
+            with zipfile.ZipFile(file) as members:
+                check_archive(f"load: {path}", members, path.stat().st_size)
+            file.seek(0)
             archive = np.load(file, allow_pickle=False)
+        except InvalidProblem:
+            raise
         except Exception as error:  # zipfile raises errors of many kinds on damaged archives
-            raise InvalidProblem(f"load: {path} is damaged ({error}); copy it anew, or save it anew") from error
+            reason = " ".join(str(error).split())
+            raise InvalidProblem(f"load: {path} is damaged ({reason}); copy it anew, or save it anew") from error
         with archive:
             yield archive
 
@@ -240,7 +252,9 @@ def _field(path: Path, archive: Any, name: str) -> NDArray[Any]:
     try:
         field = archive[name]
     except Exception as error:  # zipfile and numpy raise errors of many kinds on damaged archives
-        reason = "it holds Python objects, which are never unpickled" if "allow_pickle" in str(error) else str(error)
+        reason = " ".join(str(error).split())
+        if "allow_pickle" in reason:
+            reason = "it holds Python objects, which are never unpickled"
         raise InvalidProblem(f"load: {path}: field {name!r} cannot be read ({reason}); save it anew") from error
     if not isinstance(field, np.ndarray):
         raise InvalidProblem(f"load: {path}: field {name!r} is not an array; save the problem anew")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import kind
 from stiction.problems.lcp import LCP, BoxLCP
-from stiction.solutions.ray import Ray, examine
 from stiction.solutions.status import Status
 
 if TYPE_CHECKING:
@@ -77,11 +76,6 @@ class Proposal(NamedTuple):
     history: NDArray[np.float64] | None = None
     trace: tuple[str, ...] = ()
     solver: Any = None
-
-    def examined(self, problem: BoxLCP) -> Ray:
-        """What the ray proves."""
-        assert self.ray is not None
-        return examine(problem, self.ray)
 
 
 class ContactProposal(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -12,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.disk import written_whole
 from stiction.errors import InvalidProblem
 from stiction.optional import pyarrow
+from stiction.problems.files import read_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -86,7 +87,7 @@ def writer(path: Path) -> Callable[[Path, Record, int, str], None]:
 
 
 def write_npz(path: Path, record: Record, begin: int, token: str) -> None:
-    with replaced(path) as part, part.open("wb") as file:
+    with written_whole(path, "log") as part, part.open("wb") as file:
         np.savez(file, format=FORMAT, version=VERSION, begin=begin, token=token, **vars(record))
 
 
@@ -108,22 +109,8 @@ def write_parquet(arrow: Any, path: Path, record: Record, begin: int, token: str
     about = {name: getattr(record, name) for name in (*ABOUT, "geoms")}
     about |= {"format": FORMAT, "version": VERSION, "begin": begin, "token": token}
     table = arrow.table(columns).replace_schema_metadata({"stiction": json.dumps(about)})
-    with replaced(path) as part:
+    with written_whole(path, "log") as part:
         arrow.parquet.write_table(table, part)
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """A file to write that then takes the place of `path`: readers see the old one or the new one."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        yield part
-        part.replace(path)
-    except OSError as error:
-        raise InvalidProblem(f"log: cannot write {path} ({error.strerror or error})") from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def load(path: str | os.PathLike[str]) -> Record:
@@ -157,20 +144,18 @@ def joined(records: list[Record]) -> Record:
 
 def read_npz(path: Path) -> tuple[Record, int, str]:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            saved: dict[str, Any] = {name: archive[name] for name in archive.files}
-        check_format(path, str(saved["format"]), int(saved["version"]))
+        saved: dict[str, Any] = dict(read_arrays(path))
+        check_format(path, str(saved.get("format")), str(saved.get("version")))
         for name in ("scene", "law", "solver", "stepper"):
             saved[name] = str(saved[name])
         saved["timestep"], saved["geoms"] = float(saved["timestep"]), tuple(map(str, saved["geoms"]))
         record = Record(**{f.name: saved[f.name] for f in fields(Record)})
         return record, int(saved["begin"]), str(saved["token"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-        if isinstance(error, InvalidProblem):
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if str(error).startswith("log: "):
             raise
-        raise InvalidProblem(f"log: {path} holds no log, or is damaged ({error})") from None
-    except Exception as error:  # zipfile raises errors of many kinds on damaged archives
-        raise InvalidProblem(f"log: {path} is damaged ({error})") from error
+        reason = " ".join(str(error).split()).removeprefix(f"load: {path}").lstrip(": ")
+        raise InvalidProblem(f"log: {path} holds no log, or is damaged ({reason})") from None
 
 
 def read_parquet(path: Path) -> tuple[Record, int, str]:
@@ -178,7 +163,7 @@ def read_parquet(path: Path) -> tuple[Record, int, str]:
     try:
         table = arrow.parquet.read_table(path)
         about = json.loads((table.schema.metadata or {})[b"stiction"])
-        check_format(path, about["format"], about["version"])
+        check_format(path, about["format"], str(about["version"]))
         number = {name: k for k, name in enumerate(about["geoms"])}
         columns = {name: table[name].combine_chunks() for name in table.column_names}
         flat = {name: columns[name].flatten() for name in columns if name.startswith("contact_")}
@@ -202,8 +187,8 @@ def read_parquet(path: Path) -> tuple[Record, int, str]:
         raise InvalidProblem(f"log: {path} holds no log, or is damaged ({error})") from None
 
 
-def check_format(path: Path, name: str, version: int) -> None:
+def check_format(path: Path, name: str, version: str) -> None:
     if name != FORMAT:
         raise InvalidProblem(f"log: {path} is not a log, but {name!r}")
-    if version != VERSION:
+    if version != str(VERSION):
         raise InvalidProblem(f"log: {path} has version {version}, but this stiction reads {VERSION}")

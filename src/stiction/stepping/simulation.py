@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from pathlib import Path
@@ -13,8 +12,9 @@ import numpy as np
 from stiction.bodies.report import counted
 from stiction.bodies.scene import START, Scene
 from stiction.bodies.state import model_bytes, model_of, names, reset, set_state, state
-from stiction.errors import InvalidProblem, InvalidScene
-from stiction.problems.files import write_arrays
+from stiction.errors import InvalidScene
+from stiction.problems.files import read_arrays, write_arrays
+from stiction.stepping import saved
 from stiction.stepping.choices import check_law, check_solver, check_stepper
 from stiction.stepping.contacts import Contacts
 from stiction.stepping.engine import Engine, alone
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from stiction.problems.laws import Law
     from stiction.solvers.contract import Solver
     from stiction.stepping.report import Report
-
-FORMAT, VERSION = "stiction-simulation", 1
 
 
 class Simulation:
@@ -128,65 +126,42 @@ class Simulation:
         A scene's `control` is a function, which no file can hold: give it to `restore` again.
         """
         gathered = self.engine.gathered
-        fields = {
-            "format": FORMAT,
-            "version": VERSION,
+        fields: dict[str, Any] = {
             "model": model_bytes(self.model),
             "state": state(self.model, self.data),
             "acceleration": np.array(self.data.qacc),
             "impulse": self.engine.impulse,
-            "choices": json.dumps([described(each) for each in (self.law, self.solver, self.stepper)]),
+            "choices": json.dumps([saved.described(each) for each in (self.law, self.solver, self.stepper)]),
             "scene": json.dumps({"margin": self.scene.margin, "ignore": list(self.scene.ignore)}),
         }
         if gathered is not None:
             fields |= {"counts": gathered.counts, "floats": gathered.floats, "ints": gathered.ints}
-        write_arrays(Path(path), fields)
+        write_arrays(Path(path), saved.sealed(fields))
 
     @classmethod
     def restore(cls, path: str | os.PathLike[str], *, control: Any = None) -> Simulation:
-        """A simulation that goes on bit by bit as the saved one would have."""
-        from stiction.contacts.gather import Gathered
-
+        """A simulation that goes on bit by bit as the saved one would have; a file that was altered is refused."""
         file = Path(path)
         if not file.is_file():
             raise InvalidScene(f"restore: there is no file {file}")
         try:
-            with np.load(file, allow_pickle=False) as archive:
-                saved = {name: archive[name] for name in archive.files}
-            if str(saved["format"]) != FORMAT or int(saved["version"]) != VERSION:
-                raise KeyError("format")
-            law, solver, stepper = (made(each) for each in json.loads(str(saved["choices"])))
-            options = json.loads(str(saved["scene"]))
-        except (OSError, ValueError, KeyError, TypeError, EOFError, InvalidProblem) as error:
-            raise InvalidScene(f"restore: {file} holds no simulation, or is damaged ({error}); save it anew") from None
+            return cls._restored(saved.unsealed(read_arrays(file)), control)
+        except Exception as error:  # damaged archives, texts and models raise errors of many kinds
+            reason = " ".join(str(error).split()).removeprefix(f"load: {file}").lstrip(": ")
+            raise InvalidScene(
+                f"restore: {file} holds no simulation, or is damaged ({reason}); save it anew"
+            ) from error
+
+    @classmethod
+    def _restored(cls, fields: dict[str, NDArray[Any]], control: Any) -> Simulation:
+        options = json.loads(str(fields["scene"]))
         scene = Scene(
-            model_of(saved["model"]), control=control, margin=options["margin"], ignore=tuple(options["ignore"])
+            model_of(fields["model"]), control=control, margin=options["margin"], ignore=tuple(options["ignore"])
         )
-        simulation = cls(scene, law, solver, stepper)
-        set_state(scene.model, simulation.data, saved["state"])
-        simulation.data.qacc[:] = saved["acceleration"]
+        simulation = cls(scene, *saved.chosen(str(fields["choices"])))
+        set_state(scene.model, simulation.data, fields["state"])
+        simulation.data.qacc[:] = fields["acceleration"]
         simulation.engine = Engine(scene, simulation.data)
-        if "counts" in saved:
-            gathered = Gathered(saved["counts"], saved["floats"], saved["ints"])
-            simulation.engine.keep(gathered, saved["impulse"])
+        if "counts" in fields:
+            simulation.engine.keep(*saved.last_step(fields))
         return simulation
-
-
-def described(choice: Any) -> dict[str, Any]:
-    """A frozen object of options by its name and its options."""
-    options = {
-        field.name: described(value) if dataclasses.is_dataclass(value := getattr(choice, field.name)) else value
-        for field in dataclasses.fields(choice)
-        if field.init
-    }
-    return {"name": type(choice).__name__, **options}
-
-
-def made(description: dict[str, Any]) -> Any:
-    """The object that `described` told of; only the package's own names are known."""
-    import stiction
-
-    options = {k: made(v) if isinstance(v, dict) else v for k, v in description.items() if k != "name"}
-    if description["name"] not in stiction.__all__:
-        raise KeyError(description["name"])
-    return getattr(stiction, description["name"])(**options)

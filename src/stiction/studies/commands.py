@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stiction.disk import written_whole
 from stiction.errors import InvalidProblem
 from stiction.studies import STUDIES
 
@@ -48,7 +49,8 @@ def plot(name: str, quick: bool = False, out: Path = FOLDER) -> list[Path]:
     for plate in module(name).figures(results(name, quick, out)):
         for suffix in ("svg", "png"):
             paths.append(out / f"{stored(name, quick, out).stem}-{plate.name}.{suffix}")
-            plate.figure.savefig(paths[-1], dpi=150)
+            with written_whole(paths[-1], "study") as part:
+                plate.figure.savefig(part, dpi=150)
     return paths
 
 

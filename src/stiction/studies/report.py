@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stiction import optional
+from stiction.disk import written_whole
 from stiction.studies import STUDIES
 
 if TYPE_CHECKING:
@@ -41,9 +42,8 @@ def report(folder: Path, quick: bool = False) -> Path:
         sections.append(section(name, study, found, claims))
         summary.append((name, headline(study), claims))
     path = folder / f"report{suffix}.html"
-    unfinished = path.with_name(f".{path.name}")
-    unfinished.write_text(page(summary, sections, quick), encoding="utf-8")
-    unfinished.replace(path)
+    with written_whole(path, "study") as part:
+        part.write_text(page(summary, sections, quick), encoding="utf-8")
     return path
 
 

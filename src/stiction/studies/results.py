@@ -9,6 +9,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from stiction.disk import written_whole
 from stiction.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -26,11 +27,8 @@ class Stored:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all or nothing."""
         arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
-        path = Path(path)
-        unfinished = path.with_name(f".{path.name}")
-        with unfinished.open("wb") as file:
+        with written_whole(Path(path), "study") as part, part.open("wb") as file:
             np.savez_compressed(file, **arrays)
-        unfinished.replace(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

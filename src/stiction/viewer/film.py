@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import tempfile
+from contextlib import suppress
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
 
     from stiction.stepping.simulation import Simulation
 
+QUALITY = 15  # of x264, from 0, without loss, to 51
+FULL = "No space left on device"
+PATIENCE = 10.0  # s in which ffmpeg ends once it has closed its input
 PALETTE = "split[a][b];[a]palettegen=stats_mode=diff[p];[b][p]paletteuse=dither=bayer:bayer_scale=4"
 
 
@@ -104,27 +111,54 @@ def brighten(model: Any) -> None:
 
 
 class Film:
-    """Pictures to an mp4 or a gif."""
+    """Pictures to an mp4 or a gif; what ffmpeg cannot write becomes an OSError."""
 
     def __init__(self, pictures: Pictures, path: Path, fps: float, width: int, height: int) -> None:
-        self.pictures, self.path = pictures, path
-        if path.suffix == ".gif":
-            how: dict[str, Any] = {"codec": "gif", "pix_fmt_out": "rgb8", "output_params": ["-vf", PALETTE]}
+        self.pictures = pictures
+        if path.suffix.lower() == ".gif":
+            how = ["-codec:v", "gif", "-pix_fmt", "rgb8", "-vf", PALETTE]
         else:
-            how = {
-                "codec": "libx264",
-                "pix_fmt_out": "yuv420p",
-                "quality": 7,
-                "output_params": ["-movflags", "+faststart"],
-            }
-        self.writer = imageio_ffmpeg().write_frames(
-            str(path), (width, height), fps=fps, macro_block_size=1, ffmpeg_log_level="error", **how
-        )
-        self.writer.send(None)
+            how = ["-codec:v", "libx264", "-pix_fmt", "yuv420p", "-crf", str(QUALITY), "-movflags", "+faststart"]
+        rate = str(Fraction(fps).limit_denominator())
+        given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", rate, "-i", "-", "-an"]
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`)
+        # A session of its own: Ctrl-C reaches the simulation, which then lets ffmpeg finish.
+        self.process = subprocess.Popen(
+            [imageio_ffmpeg().get_ffmpeg_exe(), "-y", "-v", "error", *given, *how, str(path)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self.errors, start_new_session=True,
+        )  # fmt: skip
 
     def add(self) -> None:
-        self.writer.send(np.ascontiguousarray(self.pictures.take()))
+        picture = np.ascontiguousarray(self.pictures.take())
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(picture.data)
+        except OSError:
+            raise OSError(None, self._told()) from None
 
     def close(self) -> None:
-        self.writer.close()
-        self.pictures.close()
+        """Let ffmpeg finish, and see how it ended."""
+        assert self.process.stdin is not None
+        try:
+            with suppress(OSError):  # that it has ended already is told by its status
+                self.process.stdin.close()
+            status = self.process.wait()
+            if status or self._told() == FULL:
+                raise OSError(None, self._told())
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+            self.errors.close()
+            self.pictures.close()
+
+    def _told(self) -> str:
+        """What ffmpeg complained of, in one line."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=PATIENCE)
+        self.errors.seek(0)
+        lines = self.errors.read().decode(errors="replace").splitlines()
+        told = next((line for line in lines if FULL in line), lines[0] if lines else "")
+        if FULL in told:
+            return FULL
+        return f"ffmpeg: {told}" if told else f"ffmpeg ended with status {self.process.poll()}"

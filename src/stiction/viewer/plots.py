@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import secrets
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.disk import written_whole
 from stiction.errors import InvalidProblem
 from stiction.optional import matplotlib
 from stiction.solutions.contact import Mode
@@ -41,15 +40,8 @@ def check() -> None:
 
 def save(figure: Any, path: Path) -> None:
     """Write a figure; the file is there as a whole or not at all."""
-    part = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
-    try:
+    with written_whole(path, "plot") as part:
         figure.savefig(part, dpi=150)
-        part.replace(path)
-    except OSError as error:
-        raise InvalidProblem(f"plot: cannot write {path} ({error.strerror or error})") from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 # A run

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stiction.disk import Part, unwritable
 from stiction.errors import InvalidScene
 
 if TYPE_CHECKING:
@@ -28,7 +27,8 @@ class Recorder:
             for _ in simulation.run(seconds=2.0):
                 film.frame()
 
-    The file has its name only when it is whole; whatever was recorded before an error or Ctrl-C is kept.
+    The file has its name only when it is whole; whatever was recorded before an error or Ctrl-C is kept, at least one
+    picture.
 
     fps: pictures in a second of the film
     speed: seconds of simulation in a second of the film
@@ -60,56 +60,74 @@ class Recorder:
         self.frames = 0
         self._spacing = speed / fps
         self._start = simulation.time
-        self._part = self.path.with_name(f".{self.path.stem}-{secrets.token_hex(4)}{self.path.suffix.lower()}")
-        self._check_writable()
+        self.closed = self._broken = False
+        try:
+            self._part = Part(self.path)
+        except OSError as error:
+            raise InvalidScene(unwritable(self.path, "record", error)) from None
         try:
             self._film = self._open(fps, width, height, camera, forces)
         except BaseException:
-            self._part.unlink(missing_ok=True)
+            self._part.discard()
             raise
-        self.closed = False
-
-    def _check_writable(self) -> None:
-        try:
-            if self.path.is_dir():
-                raise IsADirectoryError(None, "is a folder")
-            self._part.touch()
-        except OSError as error:
-            raise InvalidScene(f"record: cannot write {self.path} ({error.strerror or error})") from None
 
     def _open(self, fps: float, width: int, height: int, camera: Any, forces: bool) -> Film | Replay:
-        if self._part.suffix == ".html":
+        if self.path.suffix.lower() == ".html":
             from stiction.viewer.replay import Replay
 
-            return Replay(self.simulation, self._part, fps, forces)
+            return Replay(self.simulation, self._part.path, fps, forces)
         from stiction.viewer.film import Film, Pictures
 
-        return Film(Pictures(self.simulation, width, height, camera, forces), self._part, fps, width, height)
+        return Film(Pictures(self.simulation, width, height, camera, forces), self._part.path, fps, width, height)
 
     def frame(self) -> bool:
         """Add the pictures that are due by now; whether there were any."""
         due = 0
         # Half a picture early, so that n seconds make n · fps pictures whatever the rounding of the clock.
         while self.simulation.time - self._start >= (self.frames + 0.5) * self._spacing:
-            self._film.add()
-            self.frames += 1
+            self._add()
             due += 1
         return due > 0
 
+    def _add(self) -> None:
+        try:
+            self._film.add()
+        except OSError as error:
+            self._broken = True
+            raise InvalidScene(unwritable(self.path, "record", error)) from error
+        self.frames += 1
+
     def close(self) -> Path | None:
-        """Finish the file and give it its name; without a picture there is none."""
+        """Finish the file and give it its name; None if it could not be written, which has been told already."""
         if self.closed:
-            return self.path if self.frames else None
+            return None if self._broken else self.path
         self.closed = True
         try:
-            self._film.close()
-            if not self.frames:
-                return None
-            self._part.replace(self.path)
+            if not self.frames and not self._broken:
+                self._add_only()
         finally:
-            with contextlib.suppress(OSError):
-                self._part.unlink(missing_ok=True)
-        return self.path
+            self._finish()
+        return None if self._broken else self.path
+
+    def _add_only(self) -> None:
+        """What was too short for a picture still gets one; without it there is no film."""
+        try:
+            self._add()
+        except BaseException:
+            self._broken = True
+            raise
+
+    def _finish(self) -> None:
+        try:
+            self._film.close()
+            if not self._broken:
+                self._part.finish()
+        except OSError as error:
+            if not self._broken:  # else it has been told
+                self._broken = True
+                raise InvalidScene(unwritable(self.path, "record", error)) from error
+        finally:
+            self._part.discard()
 
     def __enter__(self) -> Recorder:
         return self

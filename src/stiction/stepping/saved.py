@@ -1,0 +1,103 @@
+"""What a saved simulation holds beside its model and state, and how it is checked before anything is made of it.
+
+Laws, solvers and steppers are written by name and options, and only those of the package can be named. A hash of all
+arrays tells whether they are those that were saved; files of older versions have none, and are believed as far as their
+sizes fit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.contacts.gather import INTS, Gathered, float_ends, int_ends
+from stiction.errors import InvalidScene
+from stiction.problems.files import LAWS
+from stiction.solvers import ALL, Auto
+from stiction.stepping.event_driven import EventDriven
+from stiction.stepping.time_stepping import TimeStepping
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT, VERSION = "stiction-simulation", 1
+SOLVERS: dict[str, Any] = {each.__name__: each for each in (Auto, *ALL)}
+STEPPERS: dict[str, Any] = {each.__name__: each for each in (TimeStepping, EventDriven)}
+MOST = 1 << 30  # of a count, so that products of counts do not overflow
+
+
+def sealed(fields: dict[str, Any]) -> dict[str, Any]:
+    """The arrays of a simulation with the format's name and a hash of everything."""
+    fields = {"format": FORMAT, "version": VERSION, **fields}
+    return fields | {"digest": digest(fields)}
+
+
+def unsealed(fields: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The same, if they are those that were saved."""
+    if str(fields.get("format")) != FORMAT:
+        raise InvalidScene(f"its format is {fields.get('format')}, not {FORMAT}")
+    if str(fields.get("version")) != str(VERSION):
+        raise InvalidScene(f"it has version {fields.get('version')}, but this stiction reads {VERSION}")
+    kept = fields.pop("digest", None)
+    if kept is not None and str(kept) != digest(fields):
+        raise InvalidScene("its contents are not those that were saved")
+    return fields
+
+
+def digest(fields: dict[str, Any]) -> str:
+    """A hash of names, types, shapes and contents of arrays."""
+    total = hashlib.sha256()
+    for name in sorted(fields):
+        value = np.asarray(fields[name])
+        total.update(f"{name} {value.dtype.str} {value.shape} ".encode())
+        total.update(value.tobytes())
+    return total.hexdigest()
+
+
+def described(choice: Any) -> dict[str, Any]:
+    """A frozen object of options by its name and its options."""
+    options = {
+        field.name: described(value) if dataclasses.is_dataclass(value := getattr(choice, field.name)) else value
+        for field in dataclasses.fields(choice)
+        if field.init
+    }
+    return {"name": type(choice).__name__, **options}
+
+
+def chosen(text: str) -> tuple[Any, Any, Any]:
+    """The law, the solver and the stepper that were described."""
+    law, solver, stepper = json.loads(text)
+    return made(law, LAWS), made(solver, SOLVERS), made(stepper, STEPPERS)
+
+
+def made(description: Any, known: dict[str, Any]) -> Any:
+    """The object that `described` told of; only names in `known` are made, and the solvers that solvers hold."""
+    if not isinstance(description, dict) or description.get("name") not in known:
+        raise InvalidScene(f"it names {str(description)[:80]!r}, which is none of {', '.join(known)}")
+    options = {
+        name: made(value, SOLVERS) if isinstance(value, dict) else value
+        for name, value in description.items()
+        if name != "name"
+    }
+    return known[description["name"]](**options)
+
+
+def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Gathered, NDArray[np.float64]]:
+    """What the last step found, and its impulses, if the arrays hold what `counts` says: kernels do not ask."""
+    kinds = {"counts": np.int64, "floats": np.float64, "ints": np.int64}
+    counts, floats, ints = (fields[name] for name in kinds)
+    for name, kind in kinds.items():
+        if fields[name].ndim != 1 or fields[name].dtype != kind:
+            raise InvalidScene(f"{name} must be a vector of {kind.__name__}")
+    if len(counts) != INTS + 1 or (counts < 0).any() or (counts > MOST).any():
+        raise InvalidScene(f"counts must be {INTS + 1} numbers from 0 to {MOST}")
+    if float_ends(counts)[-1] > len(floats) or int_ends(counts)[-1] > len(ints):
+        raise InvalidScene("floats and ints are shorter than counts says")
+    found, impulse = Gathered(counts, floats, ints), fields["impulse"]
+    if impulse.shape != (found.n, 3) or impulse.dtype != np.float64:
+        raise InvalidScene(f"impulse must have shape ({found.n}, 3), got {impulse.shape}")
+    return found, impulse
