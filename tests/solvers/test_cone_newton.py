@@ -22,12 +22,11 @@ def delassus_of(problem):
     """W and q of u = W p + q, by plain matrices."""
     if problem.delassus is not None:
         return problem.delassus, problem.offset
-    m = problem.m
-    mass = problem.mass
-    if mass.ndim == 3:
-        mass = np.zeros((m, m))
-        for b, block in enumerate(problem.mass):
-            mass[6 * b : 6 * b + 6, 6 * b : 6 * b + 6] = block
+    m, at = problem.m, 0
+    mass = np.zeros((m, m))
+    for block in problem.mass_blocks:
+        mass[at : at + len(block), at : at + len(block)] = block
+        at += len(block)
     inverse, velocity = np.linalg.inv(mass), problem.velocity
     J = problem.joints
     if len(J):

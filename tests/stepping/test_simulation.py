@@ -208,6 +208,7 @@ def test_step_keeps_no_data_alive():
     model = mujoco.MjModel.from_xml_string(ARM)
     data = mujoco.MjData(model)
     st.step(model, data)
+    gc.collect()  # what other tests have left
     before = len(_engines)
     del data
     gc.collect()

@@ -59,8 +59,8 @@ NOT_FINITE = {
     BAD_CTRL: "step: data.ctrl[{}] = {} must be a number of at most 1e+10; mjcb_control has set it; nothing moved",
     BAD_ACT_DOT: "step: data.act_dot[{}] = {} must be finite: look at actuators and their controls; nothing moved",
     BAD_FREE: (
-        "step: data.qacc_smooth[{}] = {} must be finite: look at forces, damping, armature, gains and inertia of the "
-        "model and at what callbacks add; nothing moved"
+        "step: data.qacc_smooth[{}] = {} must be finite, and make a velocity of at most 1e10 in a step: look at forces,"
+        " damping, armature, gains and inertia of the model and at what callbacks add; nothing moved"
     ),
 }
 
@@ -236,7 +236,7 @@ def measure(model, data, where, counts, kept):
     i = first_beyond(floats(d.act_dot), m.na, FINITE)
     if i >= 0:
         return BAD + 3 * i + BAD_ACT_DOT
-    i = first_beyond(floats(d.qacc_smooth), m.nv, FINITE)
+    i = first_beyond(floats(d.qacc_smooth), m.nv, MAXVAL / m.timestep)  # a velocity beyond that is none
     if i >= 0:
         return BAD + 3 * i + BAD_FREE
     dry, touching, width, joint_width = d.nf, 0, 0, 0

@@ -63,7 +63,7 @@ class ContactCertificate(NamedTuple):
 
     residual: the largest violation over `scale`
     contact: where it is attained, -1 if it is not at a contact
-    scale: velocity scale of the island where the residual is attained
+    scale: velocity scale of the island where the residual is attained, in m/s; 1 if nothing moves
     beyond_cone: how far the answer is from Coulomb's law on the circular cone, in units of `scale`: for a pyramid or a
         box the price of the approximation; without slip, how much contacts that open are held by
     energy: by how much the motion exceeds what forces and recoveries can do, as a part of that

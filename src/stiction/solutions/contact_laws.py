@@ -50,7 +50,7 @@ def judge_problem(
 
     bounded = len(slip) == 0 and (law != VISCOUS or implicit)
     found = judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, energy, after, demand, NOTHING)
-    found = judge_joints(joints, joint_rate, joint_size, trees, v_free, v, terms, found)
+    found = judge_joints(joints, joint_rate, joint_size, trees, v_free, v, island, terms, fastest, found)
     for i in range(len(rows)):
         lost = 0.0
         for off in rows_dot(rows[i], segments[i], unbalanced):
@@ -67,7 +67,18 @@ def judge_problem(
             direction(slip, i), impulse[i], u[i], free1, free2, lost, i, size, max(size, rounding), found,
         )  # fmt: skip
         mode[i] = mode_of(scale[i], impulse[i], u[i], size)
-    return found
+    return with_scale(found, fastest)
+
+
+@kernel
+def with_scale(found, fastest):
+    """The same; where nothing moves that contacts could feel, the scale is that of the fastest island, or one."""
+    residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess = found
+    for j in range(len(fastest)):
+        if not found[8] > 0.0:
+            scale = max(scale, fastest[j])
+    scale = scale if scale > 0.0 else 1.0
+    return residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess
 
 
 @kernel
@@ -82,7 +93,7 @@ def judge_delassus(
             direction(slip, i), impulse[i], u[i], free[i, 1], free[i, 2], 0.0, i, size, size, found,
         )  # fmt: skip
         mode[i] = mode_of(scale[i], impulse[i], u[i], size)
-    return found
+    return with_scale(found, free[:0, 0])
 
 
 @kernel
@@ -209,7 +220,7 @@ def judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, ener
 
 
 @kernel
-def judge_joints(joints, joint_rate, joint_size, trees, v_free, v, terms, found):
+def judge_joints(joints, joint_rate, joint_size, trees, v_free, v, island, terms, fastest, found):
     """Bilateral rows, each against its own free motion; rows that are rounding beside others count as zero."""
     residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess = found
     m, longest = len(v), 0.0
@@ -227,7 +238,8 @@ def judge_joints(joints, joint_rate, joint_size, trees, v_free, v, terms, found)
         joint = off if not off <= joint else joint  # NaN stays
         ratio = over(off, size)
         if worse(ratio, residual):
-            residual, where, scale = ratio, -1, size
+            first = first_moved(joints[k])
+            residual, where, scale = ratio, -1, fastest[island[first]] if first >= 0 else 0.0
     return residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess
 
 
