@@ -10,6 +10,7 @@ import numpy as np
 from stiction.contacts.gather import CONTACT
 from stiction.problems.laws import BoxFriction, Coulomb, Frictionless
 from stiction.solutions.contact import Mode
+from stiction.viewer import palette
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,10 +41,10 @@ class Look(NamedTuple):
 
 
 LOOKS = {
-    Mode.STICK: Look((0, 114, 178), 0.035, 0.065, 0.14, "●", "blue, thick"),
-    Mode.SLIDE: Look((213, 94, 0), 0.014, 0.075, 0.10, "→", "orange, thin with a broad head"),
+    Mode.STICK: Look(palette.STICK, 0.035, 0.065, 0.14, "●", "blue, thick"),
+    Mode.SLIDE: Look(palette.SLIDE, 0.018, 0.075, 0.10, "→", "orange, thin with a broad head"),
 }
-PULL = Look((0, 158, 115), 0.02, 0.05, 0.1, "", "green")
+PULL = Look(palette.PULL, 0.02, 0.05, 0.1, "", "green")
 
 
 class Scale:
