@@ -62,6 +62,19 @@ def length_words(metres: float) -> str:
     return f"{metres:g} m"
 
 
+def checkers(pixels: int) -> NDArray[np.uint8]:
+    """(side, side, 4) the floor as an image that fades to its rim, 2 · TILES squares of so many pixels across."""
+    place = np.arange(2 * TILES * pixels)
+    square = place // pixels
+    odd = (square[:, None] + square) % 2 == 1
+    made = np.empty((place.size, place.size, 4), np.uint8)
+    made[..., :3] = np.where(odd[:, :, None], np.array(TILE), np.array(FLOOR))
+    along = (place + 0.5) / (TILES * pixels) - 1.0
+    away = np.hypot(along[:, None], along)
+    made[..., 3] = np.round(255.0 * np.clip(2.0 * (1.0 - away), 0.0, 1.0))
+    return made
+
+
 def prepare(model: Any, camera: Camera) -> None:
     """Far end, haze and shadows of a copy of a model, for pictures from about this distance."""
     view, reach = model.vis, camera.distance / float(model.stat.extent)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PICTURE = 1.0 / 60.0  # s, between pictures
 WORDS = 0.2  # s, between updates of numbers and plots
 KEPT = 300  # points of a plot
+NARROW = 900  # pixels: a page that is no wider is opened with its panel folded
 
 
 def view(
@@ -75,7 +76,7 @@ class Viewer:
         self.steps_per_second = self.pictures_per_second = 0.0
         self._history: deque[tuple[float, float, float]] = deque(maxlen=KEPT)
         self.watched = threading.Event()  # nothing moves before somebody looks
-        self.server.on_client_connect(lambda _: self.watched.set())
+        self.server.on_client_connect(self._welcome)
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._clock = self._drawn = self._told = time.perf_counter()
@@ -138,6 +139,14 @@ class Viewer:
         if asked or now - self._told >= WORDS:
             self._tell(now)
 
+    def _welcome(self, client: Any) -> None:
+        """Somebody looks; where there is little room, the panel must not hide the scene."""
+        if client.camera.image_width < NARROW:
+            client.gui.main_panel.minimize()
+        else:
+            client.gui.main_panel.dock_right()
+        self.watched.set()
+
     def _contacts(self) -> Contacts | None:
         simulation = self.session.simulation
         return None if simulation.report is None else simulation.contacts
@@ -184,6 +193,8 @@ class Viewer:
             self._energy = self._plot("energy [J]")
             self._residual = self._plot("log10 of the residual")
         with gui.add_folder("What is shown", expand_by_default=False):
+            follow = gui.add_checkbox("Follow what moves", self.stage.follows)
+            follow.on_update(lambda _: session.post(lambda: setattr(self.stage, "follows", follow.value)))
             self.stage.scene.create_groups_gui()
         with gui.add_folder("What MuJoCo can show", expand_by_default=False):
             self.stage.scene.create_overlay_gui()
@@ -252,11 +263,11 @@ class Viewer:
         async def drag(event: Any) -> None:  # on the event loop, so that phases stay in order
             if event.phase == "start":
                 body = int(bodies[event.instance_index or 0])
-                session.post(lambda: none(session.grab(body, event.start_position)))
+                session.post(lambda: none(session.grab(body, event.start_position + self.stage.offset)))
             if event.phase == "end":
                 session.post(session.release)
             else:
-                session.post(lambda: session.drag(event.end_position))
+                session.post(lambda: session.drag(event.end_position + self.stage.offset))
 
         handle.on_drag(drag)
 

@@ -119,7 +119,7 @@ class Follower:
 
     def __init__(self, model: Any, data: Any, aspect: float = 16.0 / 9.0) -> None:
         self.model, self.camera = model, first_camera(model, data, aspect)
-        self._first = self.camera
+        self.first = self.camera
         self._start = self.middle(data)
         self._spread = self.spread(data)
 
@@ -137,13 +137,13 @@ class Follower:
 
     def look(self, data: Any) -> Camera:
         """The camera for this state."""
-        aim = self._first.centre + self.middle(data) - self._start
+        aim = self.first.centre + self.middle(data) - self._start
         away = aim - self.camera.centre
-        length, leash = float(np.linalg.norm(away)), LEASH * self._first.distance
+        length, leash = float(np.linalg.norm(away)), LEASH * self.first.distance
         centre = self.camera.centre
         if np.isfinite(length) and length > leash:
             centre = centre + (1.0 - leash / length) * away
         grown = self.spread(data) / self._spread
-        back = min(max(grown, self.camera.distance / self._first.distance), ZOOM) if np.isfinite(grown) else 1.0
-        self.camera = self._first._replace(centre=centre, distance=self._first.distance * back)
+        back = min(max(grown, self.camera.distance / self.first.distance), ZOOM) if np.isfinite(grown) else 1.0
+        self.camera = self.first._replace(centre=centre, distance=self.first.distance * back)
         return self.camera

@@ -9,12 +9,13 @@ from typing import Any
 
 from stiction.errors import InvalidScene
 from stiction.optional import viser
+from stiction.viewer.brand import own_page
 
 
 def open_server(host: str, port: int, label: str) -> Any:
     """Reachable from this machine only, unless the host says otherwise; port 0 is any that is free."""
     check_host(host)
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), own_page(label):
         server = viser().ViserServer(host=host, port=port, label=label, verbose=False)
     # Sharing would send the page through a machine of others.
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
