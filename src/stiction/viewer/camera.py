@@ -12,7 +12,7 @@ from stiction.optional import mujoco
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-AZIMUTH, ELEVATION = 107.0, -15.0  # degrees, as MuJoCo counts them: a little from the side, a little from above
+AZIMUTH, ELEVATION = 101.0, -14.0  # degrees, as MuJoCo counts them: a little from the side, a little from above
 FOV = 45.0  # degrees, from the bottom of the picture to its top
 FILL = 0.66  # of the picture, at most, across what moves
 AROUND = 0.35  # of the size of what moves: so much of what is fixed beside it belongs to the picture

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Film", "Pictures"]
 
-PALETTE = "split[a][b];[a]palettegen=stats_mode=diff[p];[b][p]paletteuse=dither=bayer:bayer_scale=4"
+# Without dithering: a sky of dots would make files ten times as large.
+PALETTE = "split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse=dither=none:diff_mode=rectangle"
 
 
 class Film:
@@ -23,7 +24,7 @@ class Film:
     def __init__(self, pictures: Pictures, path: Path, fps: float, width: int, height: int) -> None:
         self.pictures, self.path = pictures, path
         if path.suffix == ".gif":
-            how: dict[str, Any] = {"codec": "gif", "pix_fmt_out": "rgb8", "output_params": ["-vf", PALETTE]}
+            how: dict[str, Any] = {"codec": "gif", "pix_fmt_out": "pal8", "output_params": ["-vf", PALETTE]}
         else:
             how = {
                 "codec": "libx264",
