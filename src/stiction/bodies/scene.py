@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 mj = mujoco()
 
 START = "start"
+UNNAMED = mj.MjSpec().modelname
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scene:
     """A compiled model and what the package needs to know about it.
 
@@ -56,6 +57,13 @@ class Scene:
         object.__setattr__(self, "given", settings.original(self.model))
         settings.apply(self.model)
 
+    def __repr__(self) -> str:
+        model = self.model
+        counts = ((model.nbody - 1, "bodies"), (model.nv, "velocities"), (model.nu, "actuators"))
+        told = ", ".join(f"{count} {what}" for count, what in counts if count)
+        name = (self.description or "without a name").rstrip(".")
+        return f"<Scene {name!r}: {told or 'empty'}, time step {model.opt.timestep:g} s>"
+
     @classmethod
     def load(
         cls,
@@ -83,7 +91,7 @@ class Scene:
                 raise InvalidScene("packages and floating are for URDF; this is MJCF")
             else:
                 spec = mj.MjSpec.from_file(str(file))
-            return cls._of_spec(spec, ground, margin=margin, ignore=ignore, description=spec.modelname or file.stem)
+            return cls._of_spec(spec, ground, margin=margin, ignore=ignore, description=named_by(spec) or file.stem)
 
     @classmethod
     def from_xml(
@@ -92,7 +100,7 @@ class Scene:
         """Read MJCF from a string."""
         with told("scene"):
             spec = mj.MjSpec.from_string(text)
-            return cls._of_spec(spec, ground, margin=margin, ignore=ignore, description=spec.modelname)
+            return cls._of_spec(spec, ground, margin=margin, ignore=ignore, description=named_by(spec))
 
     @classmethod
     def of(cls, model: Any, *, margin: float | None = None, ignore: tuple[str, ...] = ()) -> Scene:
@@ -147,6 +155,11 @@ class Scene:
     def restore(self) -> None:
         """Set the model's options and margins back to what they were."""
         settings.restore(self.model, self.given)
+
+
+def named_by(spec: Any) -> str:
+    """The name that a file gives its model; MuJoCo names those without one after itself."""
+    return "" if spec.modelname == UNNAMED else str(spec.modelname)
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from stiction.cli import words
+from stiction.cli.drive import Driving, to_keyframe
 from stiction.cli.output import check_writable, progress, say, table, tell
-from stiction.cli.run import INTERRUPTED, OUTPUT, Scene, check_outputs
+from stiction.cli.run import INTERRUPTED, OUTPUT, Scene, check_outputs, check_theme, looked_from
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene
 
@@ -29,24 +30,34 @@ def compare(
         str,
         Parameter(
             name="--with",
-            help="Settings of MuJoCo, with commas: `mujoco`, `mujoco-elliptic`, `mujoco-impratio:100`, `mujoco-noslip:10`.",
+            help="With commas: `mujoco`, `mujoco-elliptic`, `mujoco-impratio:100`, `mujoco-noslip:10`.",
         ),
     ] = "mujoco,mujoco-elliptic",
     seconds: Annotated[float, Parameter(help="Time to simulate.")] = 2.0,
     stepping: Stepping = Stepping(),  # noqa: B008 (frozen)
     record: Annotated[Path | None, Parameter(help="Video: .mp4, .gif, or .html, a replay.", group=OUTPUT)] = None,
     plot: Annotated[Path | None, Parameter(help="Slip, motion, residual: .svg, .png, .pdf.", group=OUTPUT)] = None,
-    speed: Annotated[
-        float, Parameter(help="Seconds of simulation in a second of the video.", group=OUTPUT)
-    ] = 1.0,
+    speed: Annotated[float, Parameter(help="Seconds of simulation in a second of the video.", group=OUTPUT)] = 1.0,
     fps: Annotated[float, Parameter(help="Pictures in a second of the video.", group=OUTPUT)] = 25.0,
-    size: Annotated[str, Parameter(help="Width and height of an engine's picture, as in `480x540`.", group=OUTPUT)] = "480x540",
+    size: Annotated[
+        str, Parameter(help="Width and height of an engine's picture, as in `480x540`.", group=OUTPUT)
+    ] = "480x540",
+    theme: Annotated[str, Parameter(help="Paper of the plot: `light` or `dark`.", group=OUTPUT)] = "light",
+    camera: Annotated[
+        str | None,
+        Parameter(
+            help="Of a film: its name, or AZIMUTH,ELEVATION in degrees.",
+            group=OUTPUT,
+            show_default="follows what moves",
+        ),
+    ] = None,
+    driving: Driving = Driving(),  # noqa: B008 (frozen)
     reading: Reading = Reading(),  # noqa: B008 (frozen)
 ) -> int:
     """Step one scene by us and by MuJoCo's settings, next to each other.
 
-    Prints the slip, how far the body that went furthest has gone, and the residual: every engine's own forces at its own
-    contacts, judged by our certificate. `--record` makes one video or replay of all, with these numbers in it.
+    Prints the slip, how far the body that went furthest has gone, and the residual: every engine's own forces at its
+    own contacts, judged by our certificate. `--record` makes one video or replay of all, with these numbers in it.
 
     **Examples**
 
@@ -58,12 +69,13 @@ def compare(
             raise InvalidScene(f"--{name} must be a number above 0, got {value}")
     chosen = settings(with_)
     width, height = pixels(size)
+    check_theme(theme)
     check_outputs(record, None, plot)
     if plot is not None:
         from stiction.viewer import plots
 
         check_writable(plot, plots.SUFFIXES, "--plot")
-    ours = stepping.simulation(scene, reading)
+    ours = stepping.simulation(scene, reading, driving)
 
     from stiction.viewer.compare import HEAD, Comparison
     from stiction.viewer.rivals import runs_of
@@ -72,16 +84,23 @@ def compare(
         made = reading.scene(scene)
         if stepping.dt is not None:
             made.model.opt.timestep = stepping.dt
-        return made
+        return driving.steered(made)
 
     compared = Comparison(runs_of(again, ours, chosen))
+    if driving.keyframe is not None:
+        for run in compared.runs[1:]:
+            to_keyframe(run.model, run.data, driving.keyframe)
+    for run in compared.runs:
+        run.begin()
     ended = 0
     with ExitStack() as outputs:
         film: Any = None
         if record is not None:
             from stiction.viewer.compare import ComparisonRecorder
 
-            film = ComparisonRecorder(compared, record, fps=fps, speed=speed, width=width, height=height)
+            film = ComparisonRecorder(
+                compared, record, fps=fps, speed=speed, width=width, height=height, camera=looked_from(camera)
+            )
             outputs.callback(film.close)
         try:
             with progress(title(scene), seconds, shown=True) as move:
@@ -92,7 +111,7 @@ def compare(
     say(f"{(ours.scene.description or title(scene)).rstrip('.')}, {compared.runs[0].time:.6g} s")
     say(table(HEAD, compared.table(), numbers=(1, 2, 3, 4)))
     if plot is not None:
-        plots.save(plots.compared(compared), plot)
+        plots.save(plots.compared(compared, theme), plot)
     for path in (record, plot):
         if path is not None:
             tell(f"wrote {path}")
@@ -120,7 +139,9 @@ def settings(text: str) -> list[tuple[str, float | None]]:
         if name not in SETTINGS:
             raise InvalidScene(words.nearest("engine", name, SETTINGS, " (--with)"))
         number = words.literal(value) if colon else None
-        if colon and not (isinstance(number, (int, float)) and not isinstance(number, bool) and 0.0 < number < math.inf):
+        if colon and not (
+            isinstance(number, (int, float)) and not isinstance(number, bool) and 0.0 < number < math.inf
+        ):
             raise InvalidScene(f"--with {part}: write a number above 0 after the colon")
         found.append((name, None if number is None else float(number)))
     if not found:

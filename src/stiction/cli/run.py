@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from stiction.cli.drive import Driving
 from stiction.cli.output import check_writable, progress, say, table, tell
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
@@ -41,6 +42,16 @@ def run(
     quiet: Annotated[
         bool, Parameter(help="Say nothing of what goes well.", group=OUTPUT, negative="", show_default=False)
     ] = False,
+    theme: Annotated[str, Parameter(help="Paper of the plot: `light` or `dark`.", group=OUTPUT)] = "light",
+    camera: Annotated[
+        str | None,
+        Parameter(
+            help="Of a film: its name, or AZIMUTH,ELEVATION in degrees.",
+            group=OUTPUT,
+            show_default="follows what moves",
+        ),
+    ] = None,
+    driving: Driving = Driving(),  # noqa: B008 (frozen)
     reading: Reading = Reading(),  # noqa: B008 (frozen)
 ) -> int:
     """Simulate a scene, every step certified.
@@ -54,15 +65,17 @@ def run(
         stiction run log-heap --set logs=12 --law pyramid:8 --seconds 3
         stiction run robot.urdf --floating --ground 0 --record robot.mp4
         stiction run dominoes --log dominoes.npz --plot dominoes.png --quiet
+        stiction run gripper.xml --ctrl left=10 --ctrl right=10 --record grip.mp4
     """
     if not 0.0 <= seconds < math.inf:
         raise InvalidScene(f"--seconds must be a time of at least 0, got {seconds}")
+    check_theme(theme)
     check_outputs(record, log, plot)
-    simulation = stepping.simulation(scene, reading)
+    simulation = stepping.simulation(scene, reading, driving)
     course = Course(simulation, steps_of(seconds, simulation.model.opt.timestep))
     ended = ""
     with ExitStack() as outputs:
-        watch = open_outputs(simulation, record, log, plot, outputs)
+        watch = open_outputs(simulation, record, log, plot, outputs, theme, looked_from(camera))
         try:
             with stoppable(course), progress(title(scene), seconds, not quiet) as move:
                 course.go(watch, move)
@@ -91,18 +104,26 @@ def steps_of(seconds: float, dt: float) -> int:
 
 
 def view(
-    scene: Scene,
+    scene: Annotated[
+        str | None,
+        Parameter(
+            help="A file (MJCF or URDF), or a name; all named scenes to choose from if none is given.",
+            show_default=False,
+        ),
+    ] = None,
     /,
     *,
     stepping: Stepping = Stepping(),  # noqa: B008 (frozen)
     host: Annotated[str, Parameter(help="Address to listen at; the default is this machine only.")] = "127.0.0.1",
     port: Annotated[int, Parameter(help="Port to listen at.")] = 8080,
+    driving: Driving = Driving(),  # noqa: B008 (frozen)
     reading: Reading = Reading(),  # noqa: B008 (frozen)
 ) -> int:
-    """Watch a scene in the browser: play, pause, push, contact forces as arrows.
+    """Watch a scene in the browser: play, pause, push, contact forces as arrows. Without a scene, choose from pictures.
 
     **Examples**
 
+        stiction view
         stiction view block-feeder
         stiction view robot.xml --law no-slip --port 9000
     """
@@ -110,9 +131,18 @@ def view(
 
     if not 0 < port < 65536:
         raise InvalidScene(f"--port must be from 1 to 65535, got {port}")
-    simulation = stepping.simulation(scene, reading)
-    browser.view(simulation, host=host, port=port, opened=lambda url: tell(f"{url} (Ctrl-C ends)"))
+    if scene is None:
+        from stiction.viewer import start
+
+        start.view(lambda name: stepping.simulation(name, reading, driving), host, port, told)
+        return 0
+    simulation = stepping.simulation(scene, reading, driving)
+    browser.view(simulation, host=host, port=port, opened=told)
     return 0
+
+
+def told(url: str) -> None:
+    tell(f"{url} (Ctrl-C ends)")
 
 
 class Course:
@@ -193,6 +223,26 @@ def contact_table(simulation: Simulation) -> str:
 # Outputs
 
 
+def check_theme(theme: str) -> None:
+    from stiction.viewer.palette import THEMES
+
+    if theme not in THEMES:
+        raise InvalidProblem(f"--theme must be one of {', '.join(THEMES)}, got {theme!r}")
+
+
+def looked_from(camera: str | None) -> Any:
+    """`95,-12` as angles; anything else is a name."""
+    if camera is None or "," not in camera:
+        return camera
+    try:
+        azimuth, elevation = (float(part) for part in camera.split(","))
+    except ValueError:
+        raise InvalidScene(f"--camera {camera}: write a name, or AZIMUTH,ELEVATION as in 95,-12") from None
+    if not (math.isfinite(azimuth) and -89.0 <= elevation <= 89.0):
+        raise InvalidScene(f"--camera {camera}: the elevation must be from -89 to 89 degrees")
+    return azimuth, elevation
+
+
 def check_outputs(record: Path | None, log: Path | None, plot: Path | None) -> None:
     """Everything that can be refused is refused before the run, and before any file is made."""
     if record is not None:
@@ -214,7 +264,13 @@ def check_outputs(record: Path | None, log: Path | None, plot: Path | None) -> N
 
 
 def open_outputs(
-    simulation: Simulation, record: Path | None, log: Path | None, plot: Path | None, outputs: ExitStack
+    simulation: Simulation,
+    record: Path | None,
+    log: Path | None,
+    plot: Path | None,
+    outputs: ExitStack,
+    theme: str,
+    camera: Any = None,
 ) -> Callable[[Report, float], None] | None:
     """What to call after each step; None if nothing is to be kept. `outputs` closes everything, however a run ends."""
     recorder: Any = None
@@ -222,14 +278,14 @@ def open_outputs(
     if record is not None:
         from stiction.viewer.record import Recorder
 
-        recorder = Recorder(simulation, record)
+        recorder = Recorder(simulation, record) if camera is None else Recorder(simulation, record, camera=camera)
         outputs.callback(recorder.close)
     if log is not None or plot is not None:
         from stiction.stepping.log import Log
 
         logger = Log(simulation, log)
         if plot is not None:
-            outputs.callback(draw, logger, plot)
+            outputs.callback(draw, logger, plot, theme)
         outputs.callback(logger.close)
 
     def watch(report: Report, seconds: float) -> None:
@@ -241,13 +297,13 @@ def open_outputs(
     return None if recorder is None and logger is None else watch
 
 
-def draw(logger: Any, path: Path) -> None:
+def draw(logger: Any, path: Path, theme: str) -> None:
     from stiction.viewer import plots
 
     if not logger.count:
         tell(f"no step was made, so {path} is not drawn")
         return
-    plots.save(plots.history(logger.record()), path)
+    plots.save(plots.history(logger.record(), theme), path)
 
 
 def dumped(simulation: Simulation, name: str, steps: int) -> str:

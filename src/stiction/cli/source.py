@@ -12,6 +12,7 @@ from stiction.cli import words
 from stiction.errors import InvalidScene
 
 if TYPE_CHECKING:
+    from stiction.cli.drive import Driving
     from stiction.stepping.simulation import Simulation
 
 FILES = Group("Scenes from files")
@@ -51,14 +52,21 @@ class Reading:
                   show_default=False),
     ] = ()  # fmt: skip
 
+    seed: Annotated[
+        int | None, Parameter(help="Of a named scene that is made at random.", negative="", show_default=False)
+    ] = None
+
     def scene(self, text: str) -> Any:
         packages = dict(pair.partition("=")[::2] for pair in self.package)
-        given = {
+        read = {
             "ground": self.ground, "floating": self.floating, "packages": packages,
             "margin": self.margin, "ignore": self.ignore,
         }  # fmt: skip
-        options = {name: value for name, value in given.items() if value not in (None, False, {}, ())}
-        return words.scene(text, words.parameters(self.set), options)
+        options = {name: value for name, value in read.items() if value not in (None, False, {}, ())}
+        given = words.parameters(self.set)
+        if self.seed is not None:
+            given["seed"] = words.seed(text, self.seed, given)
+        return words.scene(text, given, options)
 
 
 @Parameter(name="*")
@@ -73,7 +81,7 @@ class Stepping:
     ] = "time-stepping"
     dt: Annotated[float | None, Parameter(help="Time step in s.", show_default="the scene's")] = None
 
-    def simulation(self, scene: str, reading: Reading) -> Simulation:
+    def simulation(self, scene: str, reading: Reading, driving: Driving | None = None) -> Simulation:
         """Words are checked before anything is loaded; nothing is written."""
         law, viscosity = words.law(self.law)
         stepper = words.stepper(self.stepper, viscosity)
@@ -86,7 +94,11 @@ class Stepping:
 
         if self.dt is not None:
             loaded.model.opt.timestep = self.dt
-        return Simulation(loaded, law, solver, stepper)
+        if driving is None:
+            return Simulation(loaded, law, solver, stepper)
+        simulation = Simulation(driving.steered(loaded), law, solver, stepper)
+        driving.place(simulation)
+        return simulation
 
 
 def title(scene: str) -> str:

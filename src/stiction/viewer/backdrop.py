@@ -29,7 +29,7 @@ FAR = 30.0  # times the distance of the camera: the end of the world
 def sky(width: int, height: int, horizon: float | None = None) -> NDArray[np.uint8]:
     """(height, width, 3) a gradient.
 
-    horizon: where a floor ends, from 0 at the top to 1; None where there is none: then it darkens again below the middle
+    horizon: where a floor ends, from 0 at the top to 1; None without a floor: then it darkens again below
     """
     if horizon is None:
         places, stops = [0.0, 0.42, 0.55, 1.0], np.array([ZENITH, HORIZON, HORIZON, HAZE], float)

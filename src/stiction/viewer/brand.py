@@ -41,7 +41,7 @@ def title_words(title: str) -> str:
 @cache
 def page_folder(title: str) -> Path:
     """A folder with viser's page under our title, for as long as this process lives."""
-    given = Path(viser().__file__).parent / "client" / "build"
+    given = Path(str(viser().__file__)).parent / "client" / "build"
     folder = Path(tempfile.mkdtemp(prefix="stiction-page-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for path in given.iterdir():

@@ -59,6 +59,9 @@ class Viewer:
     """The page and the loop behind it: `run` until Ctrl-C or `close`, or `start` in a thread of its own.
 
     Time begins to run when somebody looks.
+
+    server: one that is open already, and stays open
+    others: offer a button that leaves for other scenes
     """
 
     def __init__(
@@ -69,8 +72,13 @@ class Viewer:
         *,
         laws: Mapping[str, Law] | None = None,
         solvers: Mapping[str, Any] | None = None,
+        server: Any = None,
+        others: bool = False,
     ) -> None:
-        self.server = open_server(host, port, simulation.scene.description)
+        self._owned = server is None
+        self.server = open_server(host, port, simulation.scene.description) if server is None else server
+        self.server.gui.set_panel_label(simulation.scene.description.rstrip("."))
+        self._others = others
         self.session = Session(simulation, laws, solvers)
         self.stage = Stage(self.server, simulation)
         self.steps_per_second = self.pictures_per_second = 0.0
@@ -85,11 +93,14 @@ class Viewer:
         self._panel()
         for handle, bodies in self.stage.holds():
             self._let_drag(handle, bodies)
+        for client in self.server.get_clients().values():
+            self._welcome(client)
+            client.camera.position = self.stage.follower.camera.position
+            client.camera.look_at = self.stage.follower.camera.centre
 
     @property
     def url(self) -> str:
-        host = self.server.get_host()
-        return f"http://{'localhost' if host in ('0.0.0.0', '::') else host}:{self.server.get_port()}"
+        return address(self.server)
 
     def run(self) -> None:
         """Until Ctrl-C or `close`."""
@@ -99,7 +110,8 @@ class Viewer:
                 self.tick()
                 time.sleep(0.001)
         except KeyboardInterrupt:
-            pass
+            if not self._owned:
+                raise
         finally:
             self._shut()
 
@@ -116,10 +128,15 @@ class Viewer:
         else:
             self._shut()
 
+    def leave(self) -> None:
+        """Ask `run` to end, from any thread."""
+        self._closing.set()
+
     def _shut(self) -> None:
         self._closing.set()
         self.session.close()
-        close_server(self.server)
+        if self._owned:
+            close_server(self.server)
 
     def tick(self) -> None:
         """Obey, step as far as the clock has come, draw and tell when it is time to."""
@@ -168,6 +185,8 @@ class Viewer:
 
     def _panel(self) -> None:
         gui, session = self.server.gui, self.session
+        if self._others:
+            gui.add_button("Other scenes").on_click(lambda _: self.leave())
         self._status = gui.add_html("")
         self._play = gui.add_button("Pause")
         self._play.on_click(lambda _: session.post(lambda: session.pause() if session.playing else session.play()))
@@ -270,6 +289,11 @@ class Viewer:
                 session.post(lambda: session.drag(event.end_position + self.stage.offset))
 
         handle.on_drag(drag)
+
+
+def address(server: Any) -> str:
+    host = server.get_host()
+    return f"http://{'localhost' if host in ('0.0.0.0', '::') else host}:{server.get_port()}"
 
 
 def set_if_new(handle: Any, content: str) -> None:

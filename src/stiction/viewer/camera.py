@@ -12,9 +12,9 @@ from stiction.optional import mujoco
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-AZIMUTH, ELEVATION = 101.0, -14.0  # degrees, as MuJoCo counts them: a little from the side, a little from above
+AZIMUTH, ELEVATION = 112.0, -17.0  # degrees, as MuJoCo counts them: a little from the side, a little from above
 FOV = 45.0  # degrees, from the bottom of the picture to its top
-FILL = 0.66  # of the picture, at most, across what moves
+FILL = 0.72  # of the picture, at most, across what moves
 AROUND = 0.35  # of the size of what moves: so much of what is fixed beside it belongs to the picture
 LEASH = 0.10  # of the distance: what moves may leave the middle by so much before the camera follows
 ZOOM = 1.8  # times the first distance, at most
@@ -92,13 +92,15 @@ def subject(model: Any, data: Any) -> list[Box]:
     return found
 
 
-def first_camera(model: Any, data: Any = None, aspect: float = 16.0 / 9.0) -> Camera:
+def first_camera(
+    model: Any, data: Any = None, aspect: float = 16.0 / 9.0, angles: tuple[float, float] = (AZIMUTH, ELEVATION)
+) -> Camera:
     """What moves in view, as large as fits into a picture that is so many times as wide as high."""
     if data is None:
         data = mujoco().MjData(model)
         mujoco().mj_kinematics(model, data)
     points = np.concatenate([box.corners for box in subject(model, data)])
-    axes = axes_of(AZIMUTH, ELEVATION)
+    axes = axes_of(*angles)
     up = tan(0.5 * radians(FOV)) * FILL
     across = aspect * up
     # Looking at the middle of what is seen, step back until nothing sticks out; twice, since what is near looks larger.
@@ -111,14 +113,16 @@ def first_camera(model: Any, data: Any = None, aspect: float = 16.0 / 9.0) -> Ca
         centre = centre + 0.5 * distance * (
             (seen_x.max() + seen_x.min()) * axes[0] + (seen_y.max() + seen_y.min()) * axes[1]
         )
-    return Camera(centre, distance, AZIMUTH, ELEVATION)
+    return Camera(centre, distance, *angles)
 
 
 class Follower:
     """A camera on a leash: it moves when what it looks at has left the middle, and steps back when that spreads."""
 
-    def __init__(self, model: Any, data: Any, aspect: float = 16.0 / 9.0) -> None:
-        self.model, self.camera = model, first_camera(model, data, aspect)
+    def __init__(
+        self, model: Any, data: Any, aspect: float = 16.0 / 9.0, angles: tuple[float, float] = (AZIMUTH, ELEVATION)
+    ) -> None:
+        self.model, self.camera = model, first_camera(model, data, aspect, angles)
         self.first = self.camera
         self._start = self.middle(data)
         self._spread = self.spread(data)

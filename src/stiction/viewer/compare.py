@@ -93,14 +93,16 @@ class ComparisonRecorder(Recorder):
             return SharedReplay(self.comparison, self._part, fps, forces)
         from stiction.viewer.film import Film
 
-        made = SideBySide(self.comparison, width, height, camera, forces)
+        made: Any = SideBySide(self.comparison, width, height, camera, forces)
         return Film(made, self._part, fps, *made.size)
 
 
 class SideBySide:
     """One picture of all engines."""
 
-    def __init__(self, comparison: Comparison, width: int, height: int, camera: Any = None, forces: bool = True) -> None:
+    def __init__(
+        self, comparison: Comparison, width: int, height: int, camera: Any = None, forces: bool = True
+    ) -> None:
         from stiction.viewer.pictures import Pictures
 
         self.comparison = comparison

@@ -99,7 +99,7 @@ def acting(model: Any, contacts: Contacts) -> NDArray[np.float64]:
 
 
 class Cones(NamedTuple):
-    """Friction cones: apex, quaternion that turns z to the normal, size along t1, t2 and normal, and mode, a row each."""
+    """Friction cones, a row each: apex, quaternion that turns z to the normal, size along t1, t2, normal; and mode."""
 
     apex: NDArray[np.float64]
     quaternion: NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 from stiction.errors import InvalidScene, MissingDependency
 from stiction.optional import mujoco
 from stiction.viewer import backdrop
-from stiction.viewer.camera import Camera, Follower
+from stiction.viewer.camera import AZIMUTH, ELEVATION, Camera, Follower
 from stiction.viewer.caption import Caption, words_of
 from stiction.viewer.forces import LOOKS, Scale, arrows
 from stiction.viewer.gl import ADVICE, headless
@@ -30,7 +30,8 @@ class Pictures:
     """What a simulation looks like, without a display.
 
     simulation: a `Simulation`, or anything with its model, data, time, report and contacts
-    camera: the name of one in the scene, an MjvCamera, or None to follow what moves
+    camera: the name of one in the scene, an MjvCamera, azimuth and elevation in degrees from which what moves is
+        followed, or None for the angles that we like
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class Pictures:
         if simulation.report is None:
             mj.mj_kinematics(model, data)
             mj.mj_comPos(model, data)
-        self.follower = Follower(model, data, width / height)
+        angles, camera = (camera, None) if isinstance(camera, tuple) else ((AZIMUTH, ELEVATION), camera)
+        self.follower = Follower(model, data, width / height, angles)
         # A copy has room for pictures of this size, and the simulation's model stays as it is.
         self.model = copy.copy(model)
         view = self.model.vis
-        view.global_.offwidth, view.global_.offheight = max(view.global_.offwidth, width), max(
-            view.global_.offheight, height
+        view.global_.offwidth, view.global_.offheight = (
+            max(view.global_.offwidth, width),
+            max(view.global_.offheight, height),
         )
         view.quality.offsamples = max(view.quality.offsamples, 4)
         view.global_.fovy = 45.0
@@ -175,7 +178,10 @@ class Pictures:
         if not rows.size:
             return picture
         rim = max(1, round(self.height / 480))
-        part = (slice(max(rows[0] - rim, 0), rows[-1] + 1 + rim), slice(max(columns[0] - rim, 0), columns[-1] + 1 + rim))
+        part = (
+            slice(max(rows[0] - rim, 0), rows[-1] + 1 + rim),
+            slice(max(columns[0] - rim, 0), columns[-1] + 1 + rim),
+        )
         picture[part] = laid_over(picture[part], ink[part], there[part], behind[part] <= depth[part], rim)
         return picture
 

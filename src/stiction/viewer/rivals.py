@@ -73,10 +73,14 @@ class Run:
         self.scene, self.model, self.data = scene, model, data
         self.report: Any = None
         self.steps, self.seconds = 0, 0.0
-        mujoco().mj_kinematics(model, data)
-        mujoco().mj_comPos(model, data)
         self._moving = np.flatnonzero(np.asarray(model.body_weldid) != 0)
-        self._start = np.array(data.xipos)[self._moving]
+        self.begin()
+
+    def begin(self) -> None:
+        """From here on it counts how far bodies move."""
+        mujoco().mj_kinematics(self.model, self.data)
+        mujoco().mj_comPos(self.model, self.data)
+        self._start = np.array(self.data.xipos)[self._moving]
 
     @property
     def time(self) -> float:
@@ -181,10 +185,11 @@ class Rival(Run):
             mj.mj_jac(model, data, one, None, contact.pos, first)
             mj.mj_jac(model, data, two, None, contact.pos, second)
             rows[i] = frame[i] @ (two - one)
+        dims = np.array(data.contact.dim).reshape(-1)
         return SimpleNamespace(
             force=force, frame=frame, rows=rows, position=np.array(data.contact.pos).reshape(-1, 3),
             geom=np.array(data.contact.geom).reshape(-1, 2), gap=np.array(data.contact.dist).reshape(-1),
-            friction=np.array(data.contact.friction).reshape(-1, 5)[:, 0] * (np.array(data.contact.dim).reshape(-1) > 1),
+            friction=np.where(dims > 1, np.array(data.contact.friction).reshape(-1, 5)[:, 0], 0.0),
         )  # fmt: skip
 
     def _speeds(self, found: Any) -> NDArray[np.float64]:

@@ -185,7 +185,9 @@ class Stage:
                 self._cones.visible = False
             return
         wanted = outline(self.simulation.law)
-        colours = np.stack([linear(LOOKS[Mode.SLIDE if mode == Mode.SLIDE else Mode.STICK].colour) for mode in made.mode])
+        colours = np.stack(
+            [linear(LOOKS[Mode.SLIDE if mode == Mode.SLIDE else Mode.STICK].colour) for mode in made.mode]
+        )
         if self._cones is not None and wanted == self._shape:
             self._cones.batched_positions = made.apex.astype(np.float32)
             self._cones.batched_wxyzs = made.quaternion.astype(np.float32)
