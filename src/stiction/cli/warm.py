@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -61,7 +62,7 @@ def lcps() -> Iterator[tuple[str, Callable[[], Any]]]:
             st.solve(st.BoxLCP(M, q, lo=0.0, hi=[1.5, float("inf")]), kind(), throw=False)
 
     for kind in COMPLEMENTARITY:
-        yield f"{words.kebab(kind.__name__)} on an LCP", lambda kind=kind: solved(kind)
+        yield f"{words.kebab(kind.__name__)} on an LCP", partial(solved, kind)
 
 
 def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -71,12 +72,13 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
     from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, kind
     from stiction.solvers import ALL
 
-    laws = (Coulomb(), Coulomb(facets=4), BoxFriction(), NoSlip(), Frictionless())
+    def solved(solver: Any, law: Any) -> None:
+        st.solve(stack(2, seed=0).with_law(law), solver(), throw=False)
+
     for solver in ALL:
-        for law in laws:
+        for law in (Coulomb(), Coulomb(facets=4), BoxFriction(), NoSlip(), Frictionless()):
             if kind(law) in solver.contract.laws:
-                name = f"{words.kebab(solver.__name__)} under {law!r}"
-                yield name, lambda solver=solver, law=law: st.solve(stack(2).with_law(law), solver(), throw=False)
+                yield f"{words.kebab(solver.__name__)} under {law!r}", partial(solved, solver, law)
 
 
 def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -92,11 +94,8 @@ def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
 
     for name, law in LAWS.items():
         for scene in ("box-on-plane", "sliding-cube"):
-            yield (
-                f"time stepping, {name}, {scene}",
-                lambda scene=scene, law=law: stepped(scene, law, st.TimeStepping(viscosity=1.0)),
-            )
-    yield "event-driven, box-on-plane", lambda: stepped("box-on-plane", st.Coulomb(), st.EventDriven())
+            yield f"time stepping, {name}, {scene}", partial(stepped, scene, law, st.TimeStepping(viscosity=1.0))
+    yield "event-driven, box-on-plane", partial(stepped, "box-on-plane", st.Coulomb(), st.EventDriven())
 
 
 TASKS: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Any]]]]] = {
