@@ -1,4 +1,7 @@
-"""A picture of every named scene, into the package, for gallery and viewer: `make gallery`, then look at them."""
+"""Pictures of every named scene, into the package, for gallery and viewer, and of the tutorial: `make gallery`.
+
+Look at them before they are kept.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,22 @@ SECONDS = {  # until something is to be seen; 0.2 elsewhere
 }  # fmt: skip
 
 
+def tutorial(out: Path) -> None:
+    """The gripper of the tutorial, which the page itself defines: held, and slipping."""
+    out.mkdir(parents=True, exist_ok=True)
+    text = (Path(__file__).parent / "tutorial.md").read_text(encoding="utf-8")
+    scene = text.partition('write_text("""\n')[2].partition('""")')[0]
+    for name, force, seconds in (("grip", 10.0, 0.3), ("slip", 4.0, 0.45)):
+        simulation = st.Simulation(st.Scene.from_xml(scene))
+        simulation.data.ctrl[:] = force
+        pictures = Pictures(simulation, 720, 406)
+        for _ in simulation.run(seconds):
+            pass
+        words = f"gripper · {force:g} N a pad · stiction · {simulation.time:.2f} s"
+        pillow().Image.fromarray(pictures.take([words])).save(out / f"{name}.webp", quality=QUALITY, method=6)
+        pictures.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Pictures of the named scenes.")
     parser.add_argument("scene", nargs="*", help="all if none is named")
@@ -32,6 +51,8 @@ def main() -> None:
         image = pillow().Image.fromarray(pictures.take())
         image.save(options.out / f"{name}.webp", quality=QUALITY, method=6)
         pictures.close()
+    if not options.scene:
+        tutorial(Path(__file__).parent / "images" / "tutorial")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ZENITH, HORIZON, HAZE = (158, 190, 222), (232, 239, 246), (214, 222, 231)  # from the top of a picture to its bottom
 FLOOR, TILE = (226, 230, 236), (205, 212, 221)
+UNTINTED = np.array([0.5, 0.5, 0.5, 1.0])  # what MuJoCo gives to geoms without a colour
+TINTS = ((108, 131, 158), (158, 134, 108), (126, 152, 122), (146, 124, 154))  # quiet: arrows are to be seen on them
 TILES = 15  # in each direction from the middle
 LIGHT = np.array([0.30, 0.42, -0.86])  # its direction when seen along x; it turns with the camera
 FAR = 30.0  # times the distance of the camera: the end of the world
@@ -83,6 +85,15 @@ def prepare(model: Any, camera: Camera) -> None:
     view.map.shadowclip = 1.6 * reach
     view.rgba.fog[:] = [*(part / 255.0 for part in HORIZON), 1.0]
     view.quality.shadowsize = 2048
+
+
+def tint(model: Any) -> None:
+    """Colours for a copy of a model whose geoms have none: grey on grey, nobody sees what touches what."""
+    plain = (np.abs(np.asarray(model.geom_rgba) - UNTINTED).max(axis=1) < 1e-6) & (np.asarray(model.geom_matid) < 0)
+    body = np.asarray(model.geom_bodyid)
+    moves = np.asarray(model.body_weldid)[body] != 0
+    for geom in np.flatnonzero(plain & moves):
+        model.geom_rgba[geom, :3] = np.array(TINTS[(int(body[geom]) - 1) % len(TINTS)]) / 255.0
 
 
 def planes(model: Any) -> list[int]:

@@ -57,10 +57,8 @@ class Comparison:
         now = self.history[place][-1]
         return [
             name,
-            f"slip {in_units(now.slip, 'm/s')}",
-            f"moved {in_units(now.moved, 'm')}",
-            f"residual {now.residual:.0e}",
-            f"{now.time:.2f} s",
+            f"slip {in_units(now.slip, 'm/s')} · residual {now.residual:.0e}",
+            f"moved {in_units(now.moved, 'm')} in {now.time:.2f} s",
         ]
 
     def table(self) -> list[list[str]]:
@@ -111,9 +109,14 @@ class SideBySide:
         self.rows = -(-count // self.columns)
         self.size = self.columns * width, self.rows * height
         self.panels = [Pictures(run, width, height, camera, forces) for run in comparison.runs]
+        for panel in self.panels[1:]:
+            panel.leader = self.panels[0]  # one point of view, so that differences are those of the engines
 
     def take(self) -> NDArray[np.uint8]:
-        shown = [panel.take(self.comparison.lines(k)) for k, panel in enumerate(self.panels)]
+        shown = []
+        for k, panel in enumerate(self.panels):
+            name, *numbers = self.comparison.lines(k)
+            shown.append(panel.caption.write(panel.take(numbers), [name], corner="upper"))
         blank = np.full_like(shown[0], 255)
         shown += [blank] * (self.rows * self.columns - len(shown))
         for picture in shown:

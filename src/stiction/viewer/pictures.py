@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ class Pictures:
     ) -> None:
         mj = mujoco()
         self.simulation, self.forces, self.words = simulation, forces, words
+        self.leader: Pictures | None = None  # others with whom the point of view is shared
         self.width, self.height = width, height
         model, data = simulation.model, simulation.data
         if simulation.report is None:
@@ -57,6 +59,7 @@ class Pictures:
         view.global_.fovy = 45.0
         self.given = self._camera(camera)
         backdrop.prepare(self.model, self.follower.camera)
+        backdrop.tint(self.model)
         self.scale = Scale(0.5 * self.follower.camera.distance)
         self.option = mj.MjvOption()
         self.caption = Caption(width, height)
@@ -65,6 +68,8 @@ class Pictures:
         self.sky = backdrop.sky(width, height, None if self.floor is None else self.horizon)
         self.own_sky = bool((np.asarray(self.model.tex_type) == mj.mjtTexture.mjTEXTURE_SKYBOX).any())
         self._open()
+
+    _closed = True
 
     def _open(self) -> None:
         mj = mujoco()
@@ -79,6 +84,7 @@ class Pictures:
             raise
         except (ImportError, AttributeError, RuntimeError, mj.FatalError) as error:
             raise MissingDependency(f"{ADVICE} ({str(error).splitlines()[0]})") from error
+        self._closed = False
         self.scene = mj.MjvScene(self.model, maxgeom=2 * self.model.ngeom + GEOMS)
         self.overlay = mj.MjvScene(self.model, maxgeom=GEOMS)
 
@@ -96,7 +102,8 @@ class Pictures:
 
     def _look(self) -> tuple[Any, Camera]:
         """MuJoCo's camera, and where the backdrop is seen from."""
-        mj, camera = mujoco(), self.follower.look(self.simulation.data)
+        mj = mujoco()
+        camera = self.follower.look(self.simulation.data) if self.leader is None else self.leader.follower.camera
         if self.given is not None:
             return self.given, camera
         made = mj.MjvCamera()
@@ -159,7 +166,7 @@ class Pictures:
         light, given = drawn.lights[0], self.scene.lights[0]
         light.headlight, light.castshadow, light.type, light.texid = 1, 0, given.type, -1
         light.pos[:], light.dir[:], light.attenuation[:] = given.pos, given.dir, given.attenuation
-        light.ambient[:], light.diffuse[:], light.specular[:] = 0.55, 0.3, 0.0
+        light.ambient[:], light.diffuse[:], light.specular[:] = 0.35, 0.25, 0.0
         for mode, ends in arrows(self.simulation, self.simulation.contacts, self.scale).items():
             look = LOOKS[mode]
             rgba = np.array([*look.colour, 255], np.float32) / 255.0
@@ -169,7 +176,7 @@ class Pictures:
                 nowhere = np.zeros(3), np.zeros(3), np.eye(3).ravel()
                 mj.mjv_initGeom(geom, mj.mjtGeom.mjGEOM_ARROW, *nowhere, rgba)
                 mj.mjv_connector(geom, mj.mjtGeom.mjGEOM_ARROW, look.shaft * self.scale.size, start, end)
-                geom.emission, geom.specular = 0.5, 0.0
+                geom.emission, geom.specular = 0.4, 0.0
         if not drawn.ngeom:
             return picture
         ink, behind = self._drawn(drawn)
@@ -186,9 +193,17 @@ class Pictures:
         return picture
 
     def close(self) -> None:
+        """Give back what OpenGL holds; names of its objects are only good while our context is the current one."""
+        if self._closed:
+            return
+        self._closed = True
         self.gl.make_current()
         self.context.free()
         self.gl.free()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # at the end of a process, there may be nothing left to close
+            self.close()
 
 
 FRUSTUM = (

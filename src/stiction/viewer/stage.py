@@ -72,7 +72,9 @@ class Stage:
         self.root = server.scene.add_frame(root, show_axes=False, position=self.place)
         self.server = Beneath(server, root)
         # mjviser sets colours and widths in the model it is given: a copy keeps the simulation's as it is.
-        self.scene = mjviser().ViserMujocoScene(self.server, copy.copy(model), num_envs=1)
+        shown = copy.copy(model)
+        backdrop.tint(shown)
+        self.scene = mjviser().ViserMujocoScene(self.server, shown, num_envs=1)
         self.scene.camera_tracking_enabled = False
         self.follower = Follower(model, data, aspect=1.0)  # pages may be narrow
         self.follows = True
