@@ -56,14 +56,6 @@ def tile_size(distance: float) -> float:
     return power * max(step for step in (1.0, 2.0, 5.0) if step * power <= wanted * (1.0 + 1e-9))
 
 
-def length_words(metres: float) -> str:
-    """2 m, 5 cm, 10 mm, 20 µm."""
-    for unit, size in (("m", 1.0), ("cm", 1e-2), ("mm", 1e-3), ("µm", 1e-6)):
-        if metres >= size * (1.0 - 1e-9):
-            return f"{metres / size:g} {unit}"
-    return f"{metres:g} m"
-
-
 def checkers(pixels: int) -> NDArray[np.uint8]:
     """(side, side, 4) the floor as an image that fades to its rim, 2 · TILES squares of so many pixels across."""
     place = np.arange(2 * TILES * pixels)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 AZIMUTH, ELEVATION = 112.0, -17.0  # degrees, as MuJoCo counts them: a little from the side, a little from above
 FOV = 45.0  # degrees, from the bottom of the picture to its top
 FILL = 0.72  # of the picture, at most, across what moves
-AROUND = 0.35  # of the size of what moves: so much of what is fixed beside it belongs to the picture
+AROUND = 0.12  # of the size of what moves: so much of what is fixed beside it belongs to the picture
 LEASH = 0.10  # of the distance: what moves may leave the middle by so much before the camera follows
 ZOOM = 1.8  # times the first distance, at most
 

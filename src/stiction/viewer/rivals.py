@@ -53,7 +53,7 @@ class Numbers(NamedTuple):
     """Of one moment.
 
     slip: fastest sliding of a contact that bears, m/s
-    moved: how far the body that went furthest has gone since the beginning, m
+    moved: how far the body that went furthest had gone when the step began, m
     residual: of our certificate
     """
 
