@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
+import numpy as np
 
 import stiction as st
 from stiction.bodies.named import SCENES
@@ -29,28 +30,22 @@ OPTIONS: dict[str, dict[str, float]] = {
 def main() -> None:
     sim = st.Simulation(st.Scene.named("pinched-capsule"))
     runs = {"stiction as it comes": (sim.model, sim.data, sim.step)} | {n: rival(o) for n, o in OPTIONS.items()}
-    figure, theme = plots.blank(7.0, 4.5, *sys.argv[2:]) if sys.argv[1:] else (None, None)
-    ax: Any = None if figure is None else figure.subplots()
     print(f"Mean creep over {SECONDS:g} s.\n\n  {'engine':<48}{'creep':>16}{'a step':>12}")
-    for k, (name, (model, data, step)) in enumerate(runs.items()):
-        settle, steps = (round(seconds / model.opt.timestep) for seconds in (SETTLE, SECONDS))
-        for _ in range(settle):
+    curves: dict[str, Any] = {}
+    for name, (model, data, step) in runs.items():
+        for _ in range(round(SETTLE / model.opt.timestep)):
             step()
         heights, begin = [data.body("capsule").xpos[2]], time.process_time()
-        for _ in range(steps):
+        for _ in range(round(SECONDS / model.opt.timestep)):
             step()
             heights.append(data.body("capsule").xpos[2])
-        cost = (time.process_time() - begin) / steps
-        sunk = [1e6 * abs(heights[0] - height) for height in heights]
-        print(f"  {name:<48}{sunk[-1] / SECONDS:>11.2g} µm/s{1e6 * cost:>9.1f} µs")
-        if theme is not None:
-            times, shown = (model.opt.timestep * i for i in range(steps + 1)), [max(ROUNDING, each) for each in sunk]
-            ax.plot(list(times), shown, label=name, **plots.line_style(k, steps, theme))
-    if figure is not None and theme is not None:
-        ax.set(yscale="log", xlabel="time [s]", ylabel="sunk by [µm]", ylim=(0.1 * ROUNDING, 1e10))
-        ax.set_title("How far a pinched capsule sinks; at the bottom, nothing but rounding", fontsize=10)
-        ax.legend(fontsize=8, loc="upper left", ncols=1)
-        plots.ink(ax, theme)
+        cost = (time.process_time() - begin) / (len(heights) - 1)
+        curves[name] = 1e6 * np.abs(heights[0] - np.array(heights))
+        print(f"  {name:<48}{curves[name][-1] / SECONDS:>11.2g} µm/s{1e6 * cost:>9.1f} µs")
+    if sys.argv[1:]:
+        times = np.linspace(0.0, SECONDS, len(heights))
+        title = "How far a pinched capsule sinks; at the bottom, nothing but rounding"
+        figure = plots.curves(times, curves, title, "time [s]", "sunk by [µm]", ROUNDING, *sys.argv[2:])
         plots.save(figure, Path(sys.argv[1]))
     print(f"\nOne more of our steps: {sim.step().certificate}. Who holds the capsule:\n\n{sim.contacts}")
 

@@ -20,6 +20,7 @@ from stiction.solutions.contact import Mode
 from stiction.viewer.palette import SLIDE, STICK, THEMES, hexed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -221,6 +222,23 @@ def compared(comparison: Comparison, theme: str = "light") -> Any:
     for ax in axes:
         ink(ax, paper)
     figure.align_ylabels(axes)
+    return figure
+
+
+def curves(
+    times: NDArray[np.float64], values: Mapping[str, NDArray[np.float64]], title: str, across: str, up: str,
+    floor: float, theme: str = "light",
+) -> Any:  # fmt: skip
+    """Named curves on a logarithmic axis; what is below the floor is drawn at it."""
+    figure, paper = blank(7.0, 4.5, theme)
+    ax = figure.subplots()
+    for k, (name, curve) in enumerate(values.items()):
+        ax.semilogy(times, np.maximum(curve, floor), label=name, **line_style(k, len(times), paper))
+    low, high = 0.1 * floor, max((float(curve.max(initial=floor)) for curve in values.values()), default=floor)
+    ax.set(xlabel=across, ylabel=up, ylim=(low, high * (high / low) ** 0.6))  # room for the names above
+    ax.set_title(title, fontsize=10)
+    ax.legend(fontsize=8, loc="upper left")
+    ink(ax, paper)
     return figure
 
 
