@@ -130,6 +130,7 @@ def test_one_replay_of_all_engines(tmp_path, capfd):
         labels = [stage._caption.text for stage in film._film.stages]
     assert np.linalg.norm(places[0] - places[1]) > 0.02, "next to each other"
     assert labels[0].startswith("stiction, Coulomb\nslip ")
+    assert "\nresidual " in labels[1]
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "<title>A capsule pinched with 10 N a pad, compared – stiction</title>" in page
     assert capfd.readouterr().out == ""

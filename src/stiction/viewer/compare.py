@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import radians, tan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stiction.viewer.backdrop import floor_of
 from stiction.viewer.brand import branded
-from stiction.viewer.camera import AZIMUTH, ELEVATION, axes_of, first_camera, subject
+from stiction.viewer.camera import AZIMUTH, ELEVATION, FOV, axes_of, first_camera, subject
 from stiction.viewer.caption import law_words, title_of
 from stiction.viewer.record import Recorder
 from stiction.viewer.rivals import Numbers, in_units
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 PANEL = (480, 540)  # pixels of one engine's picture
 ABREAST = 3  # panels in a row
+WIDE = 1.5  # how much wider than high a page is taken to be
 LINE = np.array([255, 255, 255], np.uint8)
 
 
@@ -138,7 +140,8 @@ class SharedReplay:
         self.server = open_server("127.0.0.1", 0, first.scene.description)
         right = axes_of(AZIMUTH, ELEVATION)[0]
         across = np.concatenate([box.corners for box in subject(first.model, first.data)]) @ right
-        apart = 1.7 * float(across.max() - across.min())
+        wide, camera = float(across.max() - across.min()), first_camera(first.model, first.data, aspect=1.0)
+        apart = max(1.5 * wide, 0.6 * camera.distance)  # room for the words above
         middle = 0.5 * (len(comparison.runs) - 1)
         floor = floor_of(first.model)
         level = floor is None or bool(np.allclose(np.array(first.data.geom_xmat[floor])[[2, 5]], 0.0))
@@ -148,15 +151,15 @@ class SharedReplay:
         ]
         for stage in self.stages:
             stage.show_forces, stage.follows = forces, False
-        camera = first_camera(first.model, first.data, aspect=1.0)
-        camera = camera._replace(distance=camera.distance * max(1.0, 0.75 * len(self.stages)))
+        row = apart * (len(self.stages) - 1) + max(wide, 0.5 * apart)
+        camera = camera._replace(distance=max(camera.distance, row / (2.0 * WIDE * tan(0.5 * radians(FOV)))))
         self.server.initial_camera.position = tuple(camera.position)
         self.server.initial_camera.look_at = tuple(camera.centre)
         self.serializer = self.server.get_scene_serializer()
 
     def add(self) -> None:
         for k, (stage, run) in enumerate(zip(self.stages, self.comparison.runs, strict=True)):
-            stage.lines = self.comparison.lines(k)
+            stage.lines = [part for line in self.comparison.lines(k) for part in line.split(" · ")]
             stage.draw(None if run.report is None else run.contacts)
         self.serializer.insert_sleep(self.pause)
 

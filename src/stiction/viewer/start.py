@@ -59,6 +59,8 @@ class Start:
         scene.reset()
         gui.set_panel_label("Choose a scene")
         scene.set_background_image(backdrop.sky(64, 256), format="png")
+        listed = gui.add_dropdown("Scene", tuple(SCENES))
+        gui.add_button("Open").on_click(lambda _: self.chosen.put(listed.value))
         for name, make in SCENES.items():
             picture = picture_of(name)
             if picture is not None:
