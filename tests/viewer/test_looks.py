@@ -245,13 +245,18 @@ def test_the_scene_is_moved_under_a_camera_that_stays_and_the_floor_with_it():
         slid = simulation.data.xpos[1]
         assert stage.offset[0] == pytest.approx(slid[0], abs=0.2 * stage.follower.first.distance)
         tiles = stage._floor[0]
-        assert abs(tiles.position[0] - slid[0]) < 2.0 * backdrop.tile_size(stage.follower.first.distance)
+        side = backdrop.tile_size(stage.follower.first.distance)
+        assert abs(tiles.position[0] - stage.follower.first.centre[0]) < 2.0 * side, "under what is looked at"
+        steps = (np.array(tiles.position)[:2] + stage.offset[:2]) / (2.0 * side)
+        assert steps == pytest.approx(np.round(steps), abs=1e-6), "its squares stay where they are"
+        (group,) = [handle for handle, bodies in stage.holds() if 1 in bodies]
+        assert group.batched_positions[0] + stage.offset == pytest.approx(slid, abs=1e-6)
         assert "0.50 s" in stage._caption.text
-        before = np.array(stage.root.position)
+        before = stage.offset
         stage.follows = False
         for _ in simulation.run(0.1):
             pass
         stage.draw(simulation.contacts)
-        assert np.array_equal(stage.root.position, before)
+        assert np.array_equal(stage.offset, before)
     finally:
         viewer.close()

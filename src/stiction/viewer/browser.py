@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.viewer import page
+from stiction.viewer.caption import words_of
 from stiction.viewer.server import close_server, open_server
 from stiction.viewer.session import SPEEDS, Session, actuator_ranges
 from stiction.viewer.stage import Stage
@@ -152,6 +153,8 @@ class Viewer:
         if now - self._drawn >= PICTURE and self._stale:
             self._drawn, self._stale = now, False
             self._pictures += 1
+            # Browsers lay out words anew whenever they change: whole seconds are often enough.
+            self.stage.lines = [words_of(self.session.simulation, decimals=0)]
             self.stage.draw(self._contacts(), self.session.hand.grip)
         if asked or now - self._told >= WORDS:
             self._tell(now)

@@ -36,11 +36,11 @@ def title_of(simulation: Any) -> str:
     return (simulation.scene.description or "scene").rstrip(".")
 
 
-def words_of(simulation: Any) -> str:
+def words_of(simulation: Any, decimals: int = 2) -> str:
     """Scene, law, engine, time."""
     engine = getattr(simulation, "engine_words", "stiction")
     law = f"{law_words(simulation.law)} law · " if getattr(simulation, "law", None) is not None else ""
-    return f"{title_of(simulation)} · {law}{engine} · {simulation.time:.2f} s"
+    return f"{title_of(simulation)} · {law}{engine} · {simulation.time:.{decimals}f} s"
 
 
 class Caption:

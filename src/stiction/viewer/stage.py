@@ -78,6 +78,7 @@ class Stage:
         self.scene.camera_tracking_enabled = False
         self.follower = Follower(model, data, aspect=1.0)  # pages may be narrow
         self.follows = True
+        self._moved = np.zeros(3)
         camera = self.follower.camera
         self.scale = Scale(0.5 * camera.distance)
         self.show_forces, self.show_cones = True, False
@@ -100,11 +101,11 @@ class Stage:
     @property
     def offset(self) -> NDArray[np.float64]:
         """What a point of the page lacks to be one of the world: the scene is moved under a camera that stays."""
-        return -np.asarray(self.root.position, float)
+        return -self.place - self._moved
 
     def _above(self) -> NDArray[np.float64]:
         """Where words do not hide what is shown."""
-        camera = self.follower.camera
+        camera = self.follower.first
         return np.asarray(camera.centre + np.array([0.0, 0.0, 0.31 * camera.distance]))
 
     def _lay_floor(self, server: Any, root: str, shown: bool) -> None:
@@ -142,7 +143,7 @@ class Stage:
         side = 2.0 * backdrop.tile_size(self.follower.first.distance)
         middle = at + turn[:, :2] @ (side * np.round((turn.T @ (camera.centre - at))[:2] / side))
         for below, handle in zip((1e-3, 0.0), self._floor, strict=True):
-            place = middle - below * self.follower.first.distance * turn[:, 2]
+            place = middle - below * self.follower.first.distance * turn[:, 2] + self._moved
             if not np.array_equal(handle.position, place):
                 handle.position = place
 
@@ -160,12 +161,22 @@ class Stage:
             mujoco().mj_kinematics(self.simulation.model, data)
         with self.server.atomic():
             self._follow(data)
-            self.scene.update_from_mjdata(data)
+            self._draw_bodies(data)
             ends = {} if contacts is None else arrows(self.simulation, contacts, self.scale)
             for mode, handle in self._arrows.items():
-                set_arrows(handle, ends.get(mode) if self.show_forces else None, LOOKS[mode])
-            set_arrows(self._pull, None if grip is None else np.stack([grip.point(data), grip.target])[None], PULL)
+                set_arrows(handle, ends[mode] + self._moved if self.show_forces and ends else None, LOOKS[mode])
+            pulled = None if grip is None else np.stack([grip.point(data), grip.target])[None] + self._moved
+            set_arrows(self._pull, pulled, PULL)
             self._draw_cones(contacts if self.show_cones else None)
+
+    def _draw_bodies(self, data: Any) -> None:
+        """As `update_from_mjdata` of mjviser, which can keep a body in the middle, but not what we look at."""
+        poses: list[Any] = [data.xpos[None], data.xmat.reshape(1, -1, 3, 3)]
+        if self.simulation.model.nmocap:
+            poses += [data.mocap_pos[None], data.mocap_quat[None]]
+        else:
+            poses += [np.zeros((1, 0, 3)), np.zeros((1, 0, 4))]
+        self.scene._update_visualization(*poses, 0, self._moved, data)
 
     def _follow(self, data: Any) -> None:
         words = words_of(self.simulation) if self.lines is None else "\n".join(self.lines)
@@ -173,10 +184,11 @@ class Stage:
             self._caption.text = words
         if not self.follows:
             return
-        moved = self.place + self.follower.first.centre - self.follower.look(data).centre
-        if not np.array_equal(self.root.position, moved):
-            self.root.position = moved
-            self._caption.position = self._above()
+        # Bodies are moved, not the camera, which belongs to the person at the page; and body by body, since browsers
+        # leave out what they think is behind them if a whole branch of the scene is moved.
+        moved = self.follower.first.centre - self.follower.look(data).centre
+        if not np.array_equal(self._moved, moved):
+            self._moved = moved
             if self._floor:
                 self._move_floor()
 
@@ -191,7 +203,7 @@ class Stage:
             [linear(LOOKS[Mode.SLIDE if mode == Mode.SLIDE else Mode.STICK].colour) for mode in made.mode]
         )
         if self._cones is not None and wanted == self._shape:
-            self._cones.batched_positions = made.apex.astype(np.float32)
+            self._cones.batched_positions = (made.apex + self._moved).astype(np.float32)
             self._cones.batched_wxyzs = made.quaternion.astype(np.float32)
             self._cones.batched_scales = made.size.astype(np.float32)
             self._cones.batched_colors = colours
@@ -203,7 +215,7 @@ class Stage:
         self._shape = wanted
         self._cones = self.server.scene.add_batched_meshes_simple(
             "/contact/cones", vertices, faces,
-            batched_positions=made.apex, batched_wxyzs=made.quaternion, batched_scales=made.size,
+            batched_positions=made.apex + self._moved, batched_wxyzs=made.quaternion, batched_scales=made.size,
             batched_colors=colours, opacity=0.35, side="double", lod="off", cast_shadow=False, receive_shadow=False,
         )  # fmt: skip
 
