@@ -203,7 +203,7 @@ def test_law_and_solver_switch_a_body_is_pushed_and_a_failure_is_told(shown):
     page.mouse.move(x, y)
     page.mouse.down()
     for k in range(1, 11):
-        page.mouse.move(x - 12 * k, y)
+        page.mouse.move(x - 25 * k, y)  # the box fills the page: far enough to overcome friction
     wait_for(lambda: session.hand.grip is not None, "the mouse holds nothing")
     assert session.hand.grip.body == 1
     picture(page, "box-2-pushed")

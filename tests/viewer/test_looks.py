@@ -62,12 +62,11 @@ def test_lines_are_told_apart_and_from_their_paper(theme):
 
 
 def covered(pictures: Pictures) -> np.ndarray:
-    """Where what moves is, whatever is in front of it."""
+    """Where bodies are, those that move and those of the machine around them; floors and walls are not."""
     pictures.take()
-    model = pictures.model
     for geom in pictures.scene.geoms[: pictures.scene.ngeom]:
         own = geom.category != mujoco.mjtCatBit.mjCAT_DECOR and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM
-        if not (own and model.body_weldid[model.geom_bodyid[geom.objid]] != 0):
+        if not own or geom.type == mujoco.mjtGeom.mjGEOM_PLANE:
             geom.pos[:] = 1e6
     return pictures._drawn(pictures.scene)[1] < 1.0
 
