@@ -467,7 +467,7 @@ BAD = {
     "no value": (["run", "../given/press.xml", "--ctrl", "push"], "write ACTUATOR=VALUE"),
     "no number for an actuator": (["run", "../given/press.xml", "--ctrl", "push=nan"], "write ACTUATOR=VALUE"),
     "beyond its range": (["run", "../given/press.xml", "--ctrl", "push=101"], "push takes values from 0 to 100"),
-    "no such keyframe": (["run", "../given/press.xml", "--keyframe", "opne"], "did you mean 'open'? (--keyframe)"),
+    "no such keyframe": (["run", "../given/press.xml", "--keyframe", "oopen"], "did you mean 'open'? (--keyframe)"),
     "nothing random": (["run", "box-on-plane", "--seed", "1"], "--seed: nothing in box-on-plane is random"),
     "no such theme": (["run", "block-stack", "--theme", "pink"], "--theme must be one of light, dark"),
     "no such angle": (["run", "block-stack", "--record", "a.html", "--camera", "1,x"], "AZIMUTH,ELEVATION"),

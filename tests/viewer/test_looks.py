@@ -131,6 +131,22 @@ def test_the_caption_tells_scene_law_engine_and_time():
     assert told == ("no slip", "Coulomb", "box friction")
 
 
+@pytest.mark.parametrize("installed", [True, False])
+def test_no_letter_is_a_box(installed, monkeypatch):
+    """With Matplotlib's face all letters are there; without it, those that are not are left out or replaced."""
+    for each in (caption.font, caption.full_face):
+        each.cache_clear()
+    if not installed:
+        monkeypatch.setattr(caption, "find_spec", lambda name: None)
+    text = caption.written("Lacoursière – 54 µm/s · 2 s …")
+    assert text == ("Lacoursière – 54 µm/s · 2 s …" if installed else "Lacoursiere - 54 um/s · 2 s ...")
+    face = caption.font(20)
+    box = bytes(face.getmask("\u4e00"))
+    assert [letter for letter in text if letter != " " and bytes(face.getmask(letter)) == box] == []
+    for each in (caption.font, caption.full_face):
+        each.cache_clear()
+
+
 def test_long_words_are_cut_to_the_picture():
     blank = np.full((90, 160, 3), 200, np.uint8)
     made = caption.Caption(160, 90).write(blank, ["far too long a line " * 20], legend=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +23,28 @@ INK, PALE = (24, 32, 42), (255, 255, 255)
 
 @cache
 def font(size: int) -> Any:
-    """The face that Pillow brings: no font has to be installed."""
-    return pillow().ImageFont.load_default(size)
+    """DejaVu Sans, which Matplotlib brings; without it the small face that Pillow has."""
+    path = full_face()
+    return pillow().ImageFont.load_default(size) if path is None else pillow().ImageFont.truetype(str(path), size)
+
+
+@cache
+def full_face() -> Path | None:
+    """A font with all letters, if Matplotlib is installed; it is not loaded for that."""
+    found = find_spec("matplotlib")
+    for folder in (found.submodule_search_locations or []) if found is not None else []:
+        path = Path(folder) / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf"
+        if path.is_file():
+            return path
+    return None
+
+
+def written(line: str) -> str:
+    """A line in the letters that the face has."""
+    if full_face() is not None:
+        return line
+    plain = unicodedata.normalize("NFKD", line.replace("µ", "u").replace("–", "-"))
+    return "".join(letter for letter in plain if letter.isascii() or letter in "·…°")
 
 
 def law_words(law: Any) -> str:
@@ -58,7 +81,7 @@ class Caption:
         image = pillow().Image.fromarray(picture)
         pen = draw.Draw(image, "RGBA")
         face, pad, step = font(self.size), round(0.5 * self.size), round(1.35 * self.size)
-        shown = [fitted(pen, line, face, self.width - 4 * pad) for line in lines]
+        shown = [fitted(pen, written(line), face, self.width - 4 * pad) for line in lines]
         wide = max((pen.textlength(line, font=face) for line in shown), default=0.0)
         top = pad if corner == "upper" else self.height - pad - round(step * len(shown) + 0.6 * pad)
         box = (pad, top, pad + wide + 2 * pad, top + step * len(shown) + 0.6 * pad)
