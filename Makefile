@@ -5,25 +5,35 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-plain test-bounds test-bounds-all bench docs lint clean
+.PHONY: help demo gallery test test-all test-plain test-bounds test-bounds-all bench docs lint clean
 
 help:
-	@echo "make demo      a pinched capsule, held here and sinking there: table, plots, replay, film (into demo/)"
+	@echo "make demo      the same scenes by us and by MuJoCo, side by side: tables, films, plots, a replay (into demo/)"
+	@echo "make gallery   the pictures and clips of README, gallery and viewer, from the scenes themselves"
 	@echo "make test      lint, types, import layers, tests"
 	@echo "make test-all  the same with the slow tests, a soak of 500,000 steps, and bounds checked everywhere"
-	@echo "make bench     time and residual against other packages; renews docs/performance.md, README.md and benchmarks/results"
+	@echo "make bench     time and residual against other packages; renews docs/performance and benchmarks/results"
 	@echo "make docs      the documentation, into site/"
 	@echo "make lint      style, spelling, types, import layers"
 	@echo "make clean     remove everything made by these targets"
 
-# Tables in the terminal; plots, a replay and a film in demo/. A film needs OpenGL; without it, a replay is made.
+# Tables in the terminal; films, plots and a replay in demo/. A film needs OpenGL; without it, a replay is made.
 demo: $(VENV)/.demo
 	@mkdir -p demo
-	$(BIN)/python examples/pinched_capsule.py demo/slip.svg
-	$(BIN)/stiction run pinched-capsule --seconds 1 --record demo/capsule.html --plot demo/capsule.svg
-	$(BIN)/stiction run dominoes --seconds 1 --quiet --plot demo/dominoes.svg --record demo/dominoes.mp4 || \
-		$(BIN)/stiction run dominoes --seconds 1 --quiet --plot demo/dominoes.svg --record demo/dominoes.html
+	@for scene in "pinched-capsule --seconds 8 --speed 4 --camera 96,-10" "mass-ratio --seconds 3 --speed 1.5"; do \
+		set -- $$scene; name=$$1; \
+		$(BIN)/stiction compare $$scene --fps 12 --size 400x440 --record demo/$$name.mp4 --plot demo/$$name.svg || \
+		$(BIN)/stiction compare $$scene --fps 12 --record demo/$$name.html --plot demo/$$name.svg || exit 1; echo; done
+	$(BIN)/python examples/pinched_capsule.py demo/creep.svg
+	$(BIN)/stiction run dominoes --seconds 1 --quiet --plot demo/dominoes.svg --record demo/dominoes.html
 	@echo "demo/ holds:" && ls demo
+
+# Look at them before they are kept.
+gallery: $(VENV)/.demo
+	$(BIN)/python docs/scenes.py
+	$(BIN)/python docs/gallery.py
+	$(BIN)/stiction compare pinched-capsule --seconds 8 --speed 2 --fps 12 --size 300x330 --camera 96,-10 \
+		--record docs/images/side-by-side.gif
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -59,7 +69,8 @@ test-bounds-all: $(VENV)/.dev
 		tests/problems tests/solutions tests/contacts tests/bodies tests/solvers tests/stepping
 
 bench: $(VENV)/.peers
-	$(BIN)/python benchmarks/run.py --results benchmarks/results --into docs/performance.md --readme README.md
+	$(BIN)/python benchmarks/run.py --results benchmarks/results --into docs/performance \
+		--overview docs/performance/index.md --readme README.md
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,9 +1,9 @@
 """Time, residual and success rate of the solvers, each peer in the same run.
 
 `python benchmarks/run.py` prints all tables, `run.py lemke contact` some of them; `--quick` shows that it runs,
-`--markdown` prints Markdown, `--into docs/performance.md` renews the tables and pictures of these suites in that page,
-`--results DIR` writes each table as CSV beside the versions, and `--readme FILE` renews the tables made of those;
-`--json FILE` keeps the numbers.
+`--markdown` prints Markdown, `--into docs/performance` renews the pages of these suites there, with their pictures,
+`--results DIR` writes each table as CSV beside the versions, `--overview PAGE` and `--readme PAGE` renew the tables and
+claims made of those; `--json FILE` keeps the numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import csv
 import json
 import os
 import platform
-import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from measure import Table
 
-MARK = "<!-- tables -->\n"  # what follows it in a page is made by `--into`
+ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = (
     "numpy", "numba", "mujoco", "quantecon", "quadprog", "daqp", "proxsuite", "clarabel", "drake", "pybullet", "dartpy",
 )  # fmt: skip
@@ -47,6 +46,7 @@ def main() -> None:
     import growth
     import no_slip
     import overhead
+    import pages
     import plots
     import published
     import steps
@@ -77,15 +77,16 @@ def main() -> None:
     parser.add_argument("suite", nargs="*", help=f"of {', '.join(suites)}; all if none is named")
     parser.add_argument("--quick", action="store_true", help="fewer problems: to see that it runs")
     parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
-    parser.add_argument("--into", type=Path, metavar="PAGE", help=f"renew the tables after {MARK.strip()} in a page")
+    parser.add_argument("--into", type=Path, metavar="DIR", help="renew the pages of these suites in a folder")
     parser.add_argument("--results", type=Path, metavar="DIR", help="write every table as CSV, and the versions")
-    parser.add_argument("--readme", type=Path, metavar="PAGE", help="renew its tables that are made of results")
+    parser.add_argument("--overview", type=Path, metavar="PAGE", help="renew its tables that are made of results")
+    parser.add_argument("--readme", type=Path, metavar="PAGE", help="renew its claims that are made of results")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers behind the tables")
     options = parser.parse_args()
-    if options.into and MARK not in options.into.read_text(encoding="utf-8"):
-        parser.error(f"{options.into} has no line {MARK.strip()}")
-    if options.readme and not options.results:
-        parser.error("--readme needs --results DIR, of which its tables are made")
+    if options.into and not options.into.is_dir():
+        parser.error(f"--into {options.into}: there is no such folder")
+    if (options.overview or options.readme) and not options.results:
+        parser.error("--overview and --readme need --results DIR, of which their numbers are made")
     unknown = [name for name in options.suite if name not in suites]
     if unknown:
         parser.error(f"no suite {unknown[0]!r}; there are {', '.join(suites)}")
@@ -101,25 +102,21 @@ def main() -> None:
             shown = [table.markdown() for table in made]
             picture = plots.draw(name, made, options.into.parent / "images")
             if picture is not None:
-                shown.insert(0, f"![{plots.PLOTTED[name]}](images/{picture.name})\n\n*{plots.PLOTTED[name]}*\n")
-            options.into.write_text(renewed(options.into.read_text(encoding="utf-8"), name, shown), encoding="utf-8")
+                shown.insert(0, f"![{plots.PLOTTED[name]}](../images/{picture.name})\n\n*{plots.PLOTTED[name]}*\n")
+            page = options.into / f"{name}.md"
+            given = page.read_text(encoding="utf-8") if page.exists() else pages.blank(name)
+            page.write_text(pages.renewed(given, machine(), shown), encoding="utf-8")
         if options.results:
             keep(options.results, name, made)
+    if options.overview:
+        text = options.overview.read_text(encoding="utf-8")
+        options.overview.write_text(summary.renewed(text, options.results), encoding="utf-8")
     if options.readme:
-        page = options.readme.read_text(encoding="utf-8")
-        options.readme.write_text(summary.renewed(page, options.results), encoding="utf-8")
+        text = options.readme.read_text(encoding="utf-8")
+        options.readme.write_text(summary.with_claims(text, options.results), encoding="utf-8")
     if options.json:
         numbers = [{"suite": name, "title": table.title, **table.numbers} for name, table in tables]
         options.json.write_text(json.dumps({"machine": machine(), "tables": numbers}, indent=1))
-
-
-def renewed(page: str, suite: str, tables: Sequence[str]) -> str:
-    """A page with this suite's tables, and where they were measured, in place of those it has; others stay."""
-    head, _, found = page.partition(MARK)
-    blocks = dict(re.findall(r"^<!-- suite (\S+) -->\n(.*?)(?=^<!-- suite |\Z)", found, re.MULTILINE | re.DOTALL))
-    blocks[suite] = f"\n*{machine()}.*\n\n" + "\n".join(table.rstrip() + "\n" for table in tables)
-    parts = [f"<!-- suite {name} -->\n{block.rstrip()}\n" for name, block in blocks.items()]
-    return f"{head}{MARK}\n" + "\n".join(parts)
 
 
 def keep(folder: Path, suite: str, tables: Sequence[Table]) -> None:

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 import ast
+from html import escape
 from pathlib import Path
 from typing import Any
 
-SOLVERS, GALLERY = "<!-- solvers -->", "<!-- gallery -->"
+SOLVERS, GALLERY, SCENES = "<!-- solvers -->", "<!-- gallery -->", "<!-- scenes -->"
 DOCS = Path(__file__).parent
+PICTURES = DOCS.parent / "src" / "stiction" / "viewer" / "gallery"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    for mark, made in ((SOLVERS, solver_table), (GALLERY, gallery)):
+    for mark, made in ((SOLVERS, solver_table), (GALLERY, gallery), (SCENES, scenes)):
         if mark in markdown:
             markdown = markdown.replace(mark, made())
     return markdown
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Pictures of the scenes come with the package; the site shows the same files."""
+    from mkdocs.structure.files import File
+
+    for picture in sorted(PICTURES.glob("*.webp")):
+        files.append(File.generated(config, f"images/scenes/{picture.name}", abs_src_path=str(picture)))
+    return files
+
+
+def scenes() -> str:
+    """A card a scene: its picture, its name as the command line knows it, and what it is."""
+    import inspect
+
+    from stiction.bodies.named import SCENES as KNOWN
+
+    cards = []
+    for name, make in KNOWN.items():
+        words = " ".join((inspect.getdoc(make) or "").split("\n\n")[0].split())
+        picture = (
+            f'<img src="../images/scenes/{name}.webp" alt="{escape(words)}" width="240" height="160" loading="lazy">'
+        )
+        cards.append(f"<figure>{picture}<figcaption><code>{name}</code><br>{escape(words)}</figcaption></figure>")
+    return f'<div class="scenes">{"".join(cards)}</div>'
 
 
 def gallery() -> str:
@@ -33,7 +60,7 @@ def gallery() -> str:
         source = f'??? note "examples/{example.name}"\n\n    ```{{.py}}\n' + "".join(
             f"    {line}\n" if line else "\n" for line in code.splitlines()
         )
-        sections.append(f"## {name}\n\n**{headline}**\n{rest}\n\n{shown}\n{source}    ```\n")
+        sections.append(f"### {name}\n\n**{headline}**\n{rest}\n\n{shown}\n{source}    ```\n")
     return "\n".join(sections)
 
 

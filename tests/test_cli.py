@@ -28,13 +28,23 @@ from stiction.studies.claims import Claim
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = [
-    ["run"], ["view"], ["solve"], ["doctor"], ["scenes"], ["solvers"], ["bench"], ["study"],
+    ["run"], ["view"], ["compare"], ["solve"], ["doctor"], ["scenes"], ["solvers"], ["export"], ["warm"],
+    ["bench"], ["study"],
     ["study", "list"], ["study", "run"], ["study", "check"], ["study", "plot"], ["study", "report"],
 ]  # fmt: skip
 FALLING = """<mujoco model="falling"><option timestep="0.01"/><worldbody>
   <geom name="floor" type="plane" size="5 5 1"/>
   <body name="ball" pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1" mass="2"/></body>
 </worldbody></mujoco>"""
+# A pad that pushes a block of 1 kg against a wall; it holds from 9.81 / (2 · 0.5) N on. It may start open or shut.
+PRESS = """<mujoco model="press"><option timestep="0.01"/><worldbody>
+  <geom name="wall" type="box" size="0.01 0.1 0.1" pos="-0.06 0 0" friction="0.5"/>
+  <body name="pad" pos="0.06 0 0"><joint name="pad" type="slide" axis="-1 0 0"/>
+    <geom name="pad" type="box" size="0.01 0.1 0.1" mass="0.1" friction="0.5"/></body>
+  <body name="block"><freejoint/><geom name="block" type="box" size="0.05 0.05 0.05" mass="1" friction="0.5"/></body>
+</worldbody>
+<actuator><motor name="push" joint="pad" ctrlrange="0 100" ctrllimited="true"/></actuator>
+<keyframe><key name="open" qpos="-0.05 0 0 0 1 0 0 0"/><key qpos="0 0 0 0 1 0 0 0" time="3"/></keyframe></mujoco>"""
 # A wheel that is welded where it is, in the ground: no velocity takes it out.
 STUCK = """<mujoco model="stuck"><worldbody>
   <geom name="floor" type="plane" size="5 5 1"/>
@@ -49,6 +59,7 @@ def folder(tmp_path, monkeypatch):
     given.mkdir()
     (given / "falling.xml").write_text(FALLING)
     (given / "stuck.xml").write_text(STUCK)
+    (given / "press.xml").write_text(PRESS)
     (given / "broken.xml").write_text(FALLING.replace("</worldbody>", ""))
     (given / "twisting.xml").write_text(FALLING.replace('size="0.1"', 'size="0.1" condim="4"'))
     one_ball().save(given / "ball.npz")
@@ -161,6 +172,124 @@ def test_parameters_of_named_scenes(folder, capsys):
     capsys.readouterr()
     assert main(["run", "sliding-ball", "--set", "mju=0.2"]) == 2
     assert "there is no parameter of sliding-ball 'mju'; did you mean 'mu'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("force", "mode"), [(10.5, "stick"), (9.0, "slide")])
+def test_actuators_are_held_at_a_value(force, mode, folder, capsys):
+    assert main(["run", "../given/press.xml", "--ctrl", f"push={force}", "--seconds", "0.1"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "block" in line]
+    assert {row[-1] for row in rows} == {mode}
+    pushed = sum(float(row[3]) for row in rows if row[0] == "pad" or row[1] == "pad")
+    assert pushed == pytest.approx(force, rel=1e-4)
+    assert main(["run", "../given/press.xml", "--ctrl", f"0={force}", "--seconds", "0.01", "--quiet"]) == 0
+
+
+def test_a_held_actuator_comes_on_top_of_what_drives_a_named_scene(folder, capsys):
+    held = ["--ctrl", "left-pad=0.2", "--ctrl", "right-pad=0.2"]
+    assert main(["run", "pinched-capsule", *held, "--seconds", "0.1"]) == 0
+    assert " slide" in capsys.readouterr().out, "0.2 N do not hold it, the scene's own 10 N do"
+
+
+def test_a_run_starts_from_a_keyframe(folder, capsys):
+    assert main(["run", "../given/press.xml", "--keyframe", "open", "--seconds", "0.01"]) == 0
+    assert not [line for line in capsys.readouterr().out.splitlines() if line.startswith(("pad ", "block  pad"))]
+    assert main(["run", "../given/press.xml", "--keyframe", "1", "--seconds", "0.01"]) == 0
+    assert "at 3.01 s" in capsys.readouterr().out
+
+
+def test_a_seed_is_for_what_is_random(folder, capsys):
+    told = []
+    for seed in ("1", "1", "2"):
+        assert main(["run", "log-heap", "--set", "logs=3", "--seed", seed, "--seconds", "0.01", "--log", "a.npz"]) == 0
+        told.append(float(Log.load("a.npz").potential[0]))
+    capsys.readouterr()
+    assert told[0] == told[1]
+    assert main(["run", "log-heap", "--seed", "1", "--set", "seed=2"]) == 2
+    assert "give one of them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_plots_on_light_and_dark_paper(theme, folder):
+    from PIL import Image
+
+    arguments = ["run", "../given/falling.xml", "--seconds", "0.05", "--plot", "a.png", "--theme", theme, "--quiet"]
+    assert main(arguments) == 0
+    brightness = np.array(Image.open("a.png").convert("L")).mean()
+    assert (brightness > 200) == (theme == "light")
+
+
+def test_compare_prints_a_table_and_draws(folder, capsys):
+    arguments = ["compare", "pinched-capsule", "--seconds", "0.5", "--with", "mujoco,mujoco-noslip:5"]
+    assert main([*arguments, "--plot", "a.svg"]) == 0
+    told = capsys.readouterr()
+    head, ours, soft, noslip = told.out.splitlines()[1:]
+    assert head.split()[:3] == ["engine", "slip", "moved"]
+    assert ours.startswith("stiction ")
+    assert soft.startswith("MuJoCo, pyramid (default)")
+    assert " mm/s " in soft
+    assert noslip.startswith("MuJoCo, elliptic, noslip 5")
+    assert told.err == "stiction: wrote a.svg\n"
+    assert left(folder) == ["a.svg"]
+
+
+def test_compare_holds_actuators_and_keyframes_for_all(folder, capsys):
+    driven = ["--ctrl", "push=50", "--keyframe", "1"]
+    assert main(["compare", "../given/press.xml", *driven, "--seconds", "3.2", "--with", "mujoco"]) == 0
+    ours, soft = capsys.readouterr().out.splitlines()[2:]
+    assert "m/s" in ours
+    assert "m/s" in soft
+
+
+def test_compare_makes_one_replay(folder, capsys):
+    arguments = ["compare", "pinched-capsule", "--seconds", "0.2", "--with", "mujoco", "--fps", "10"]
+    assert main([*arguments, "--record", "a.html"]) == 0
+    capsys.readouterr()
+    assert "compared – stiction</title>" in (folder / "a.html").read_text(encoding="utf-8")
+
+
+def test_warm_tells_how_far_it_is(capsys, monkeypatch):
+    from stiction.cli import warm
+
+    done = []
+    monkeypatch.setitem(warm.TASKS, "lcp", lambda: iter([("one", lambda: done.append(1)), ("two", fail)]))
+    assert main(["warm", "lcp"]) == 0
+    told = capsys.readouterr()
+    assert done == [1]
+    assert re.fullmatch(r"2 parts ready in \d+ s\n", told.out)
+    assert re.search(r"\[1/2\] one: \d+\.\d s", told.err)
+    assert "[2/2] two: left out (no such package)" in told.err
+
+
+def fail() -> None:
+    raise st.MissingDependency("no such package")
+
+
+def test_everything_that_can_be_warmed_is_named():
+    from stiction.cli import warm
+    from stiction.solvers import ALL, COMPLEMENTARITY
+
+    names = [name for part in warm.PARTS for name, _ in warm.TASKS[part]()]
+    for solver in (*COMPLEMENTARITY, *ALL):
+        assert any(name.startswith(words.kebab(solver.__name__)) for name in names), solver
+
+
+def test_export_writes_other_formats(folder, capsys):
+    assert main(["export", "../given/ball.npz", "--to", "fclib", "--out", "ball.hdf5"]) == 0
+    assert capsys.readouterr().out == "ball.hdf5\n"
+    assert main(["export", "ball.hdf5", "--to", "npz"]) == 0
+    there, back = st.load("../given/ball.npz"), st.load("ball.npz")
+    assert st.solve(back).impulse == pytest.approx(st.solve(there).impulse)
+    assert left(folder) == ["ball.hdf5", "ball.npz"]
+
+
+def test_view_without_a_scene_offers_all(folder, monkeypatch):
+    from stiction.viewer import start
+
+    asked = []
+    monkeypatch.setattr(start, "view", lambda make, *where: asked.append((make("box-on-plane"), *where[:2])))
+    assert main(["view", "--law", "no-slip", "--port", "9001"]) == 0
+    ((simulation, host, port),) = asked
+    assert (simulation.law, host, port) == (st.NoSlip(), "127.0.0.1", 9001)
 
 
 def test_solve_prints_status_certificate_and_modes(folder, capsys):
@@ -503,6 +632,26 @@ BAD = {
     "a folder as file": (["run", "block-stack", "--log", "a.npz", "--plot", "../given/dir.png"], "cannot be written"),
     "record of no kind": (["run", "block-stack", "--record", "a.avi"], "must end in .mp4, .gif, .html"),
     "twice the same file": (["run", "block-stack", "--log", "a.npz", "--plot", "a.npz"], "must end in"),
+    "misspelt actuator": (["run", "../given/press.xml", "--ctrl", "puhs=1"], "did you mean 'push'? (--ctrl)"),
+    "no value": (["run", "../given/press.xml", "--ctrl", "push"], "write ACTUATOR=VALUE"),
+    "no number for an actuator": (["run", "../given/press.xml", "--ctrl", "push=nan"], "write ACTUATOR=VALUE"),
+    "beyond its range": (["run", "../given/press.xml", "--ctrl", "push=101"], "push takes values from 0 to 100"),
+    "no such keyframe": (["run", "../given/press.xml", "--keyframe", "oopen"], "did you mean 'open'? (--keyframe)"),
+    "nothing random": (["run", "box-on-plane", "--seed", "1"], "--seed: nothing in box-on-plane is random"),
+    "no such theme": (["run", "block-stack", "--theme", "pink"], "--theme must be one of light, dark"),
+    "no such angle": (["run", "block-stack", "--record", "a.html", "--camera", "1,x"], "AZIMUTH,ELEVATION"),
+    "no such engine": (["compare", "block-stack", "--with", "mujocco"], "did you mean 'mujoco'? (--with)"),
+    "no engine": (["compare", "block-stack", "--with", ","], "--with names no engine"),
+    "no value of an engine": (["compare", "block-stack", "--with", "mujoco-noslip:x"], "a number above 0"),
+    "an engine without a value": (["compare", "box-on-plane", "--with", "mujoco:3"], "mujoco takes no value"),
+    "no size": (["compare", "block-stack", "--size", "480"], "write WIDTHxHEIGHT"),
+    "no speed": (["compare", "block-stack", "--speed", "0"], "--speed must be a number above 0"),
+    "compare of no scene": (["compare", "dominos"], "did you mean 'dominoes'?"),
+    "no such format": (["export", "../given/ball.npz", "--to", "fclip"], "did you mean 'fclib'? (--to)"),
+    "export onto itself": (["export", "../given/ball.npz", "--to", "npz"], "is the problem itself"),
+    "export of nothing": (["export", "nowhere.npz", "--to", "fclib"], "there is no file nowhere.npz"),
+    "LCP as FCLIB": (["export", "../given/hopeless.npz", "--to", "fclib", "--out", "a.hdf5"], "problems only"),
+    "warm of nothing": (["warm", "lpc"], "did you mean 'lcp'?"),
     "no problem": (["solve", "nowhere.npz"], "there is no file nowhere.npz"),
     "NaN": (["solve", "../given/nan.npz"], "q[0] = nan"),
     "cut npz": (["solve", "../given/cut.npz"], "cut.npz is"),

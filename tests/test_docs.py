@@ -48,11 +48,32 @@ def run(code: str, namespace: dict[str, object], page: str) -> str:
     return output.getvalue()
 
 
-def test_tables_of_the_readme_are_made_of_the_results():
+def test_tables_of_the_overview_are_made_of_the_results():
     renewed = runpy.run_path(str(ROOT / "benchmarks" / "summary.py"))["renewed"]
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "performance" / "index.md").read_text(encoding="utf-8")
     assert renewed(page, ROOT / "benchmarks" / "results") == page
     assert page.count("| 100 %, ") >= 5
+
+
+def test_the_readme_opens_with_a_clip_and_three_claims_made_of_the_results():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    with_claims = runpy.run_path(str(ROOT / "benchmarks" / "summary.py"))["with_claims"]
+    assert with_claims(page, ROOT / "benchmarks" / "results") == page
+    claims = page.partition("<!-- claims -->\n")[2].partition("<!-- end of claims -->")[0]
+    assert claims.count("\n- **") + claims.startswith("- **") == 3
+    assert claims.count("](docs/performance/") == 3
+    clip = re.search(r"!\[[^\]]{20,}\]\(([^)]+\.gif)\)", page)
+    assert clip is not None, "no clip, or no words for those who cannot see it"
+    assert page.index(clip[0]) < page.index("pip install") < page.index("```python") < page.index("<!-- claims")
+    assert (ROOT / clip[1]).stat().st_size < 1_500_000
+    assert "\n|" not in page, "tables belong in the documentation"
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_links_of_the_checkout_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        assert link.startswith("https://") or (ROOT / link).exists(), link
 
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

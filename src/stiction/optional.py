@@ -94,6 +94,11 @@ def imageio_ffmpeg() -> ModuleType:
     return _require("imageio_ffmpeg", use="videos", extra="viewer")
 
 
+def pillow() -> ModuleType:
+    """Pillow, with images, drawing and fonts loaded; viser brings it."""
+    return _require("PIL", "Image", "ImageDraw", "ImageFont", use="words in films", extra="viewer")
+
+
 def gymnasium() -> ModuleType:
     """Gymnasium, with its MuJoCo environments loaded."""
     return _require("gymnasium", "envs.mujoco", use="reinforcement-learning environments", extra="gym")

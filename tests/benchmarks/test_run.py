@@ -38,22 +38,35 @@ def test_an_unknown_suite_is_refused():
     )
 
 
-def test_suites_are_renewed_one_by_one(run):
-    """Each with the machine it was measured on, so that pages may be renewed in parts."""
-    page = run.renewed("# Kept\n\n<!-- tables -->\nstale\n", "block", ["old"])
-    assert page == f"# Kept\n\n<!-- tables -->\n\n<!-- suite block -->\n\n*{run.machine()}.*\n\nold\n"
-    both = run.renewed(page, "warm", ["other"])
-    assert both.startswith(page)
-    again = run.renewed(both, "block", ["new", "newer"])
-    assert again == both.replace("old\n", "new\n\nnewer\n")
+def test_a_page_keeps_its_words_and_gets_new_tables(run):
+    """Each with the machine it was measured on, so that pages may be renewed one by one."""
+    import pages
+
+    page = pages.renewed("# Kept\n\n<!-- tables -->\nstale\n", "a machine", ["old"])
+    assert page == "# Kept\n\n<!-- tables -->\n\n*a machine.*\n\nold\n"
+    again = pages.renewed(page, "another", ["new", "newer"])
+    assert again == page.replace("a machine", "another").replace("old\n", "new\n\nnewer\n")
+    assert pages.blank("block").startswith("# Block pivoting\n\n")
+    assert pages.blank("block").endswith(pages.MARK)
 
 
-def test_a_page_without_its_mark_is_refused(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("# Nothing\n", encoding="utf-8")
-    ended = bench("--into", str(page))
+def test_every_suite_has_a_page_in_the_documentation(run):
+    import pages
+
+    folder = RUN.parents[1] / "docs" / "performance"
+    overview = (folder / "index.md").read_text(encoding="utf-8")
+    navigation = (RUN.parents[1] / "mkdocs.yml").read_text(encoding="utf-8")
+    for suite in pages.TITLES:
+        text = (folder / f"{suite}.md").read_text(encoding="utf-8")
+        assert "|---|" in text.partition(pages.MARK)[2], f"{suite} has no table"
+        assert f"]({suite}.md)" in overview
+        assert f"performance/{suite}.md" in navigation
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    ended = bench("--into", str(tmp_path / "nowhere"))
     assert ended.returncode == 2
-    assert "has no line <!-- tables -->" in ended.stderr
+    assert "there is no such folder" in ended.stderr
 
 
 def test_tables_are_kept_as_csv(run, tmp_path):
@@ -83,9 +96,10 @@ def test_aims_tell_what_is_missed(tmp_path):
 
 @pytest.mark.slow
 def test_tables_are_printed_and_renewed(tmp_path):
-    page = tmp_path / "page.md"
+    page = tmp_path / "docs" / "block.md"
+    page.parent.mkdir()
     page.write_text("# Kept\n\n<!-- tables -->\nstale\n", encoding="utf-8")
-    ended = bench("block", "--quick", "--into", str(page), "--json", str(tmp_path / "numbers.json"))
+    ended = bench("block", "--quick", "--into", str(page.parent), "--json", str(tmp_path / "numbers.json"))
     assert ended.returncode == 0, ended.stderr
     assert "Cholesky factorizations" in ended.stdout
     text = page.read_text(encoding="utf-8")

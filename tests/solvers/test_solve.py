@@ -71,4 +71,4 @@ def test_bad_arguments():
 
 
 def test_solutions_print_in_one_line():
-    assert repr(st.solve(TEXTBOOK, st.Lemke())).startswith("<Solution Lemke: solved: the certificate passes (residual")
+    assert repr(st.solve(TEXTBOOK, st.Lemke())).startswith(f"<Solution n = {TEXTBOOK.n}: solved by Lemke, ")

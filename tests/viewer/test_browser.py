@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import threading
 import time
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import stiction as st
 from stiction.solvers.contract import ContactProposal
 from stiction.viewer.browser import Viewer
 from stiction.viewer.record import Recorder
+from stiction.viewer.start import Start
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SOFTWARE = ("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
@@ -201,7 +203,7 @@ def test_law_and_solver_switch_a_body_is_pushed_and_a_failure_is_told(shown):
     page.mouse.move(x, y)
     page.mouse.down()
     for k in range(1, 11):
-        page.mouse.move(x - 12 * k, y)
+        page.mouse.move(x - 25 * k, y)  # the box fills the page: far enough to overcome friction
     wait_for(lambda: session.hand.grip is not None, "the mouse holds nothing")
     assert session.hand.grip.body == 1
     picture(page, "box-2-pushed")
@@ -211,6 +213,45 @@ def test_law_and_solver_switch_a_body_is_pushed_and_a_failure_is_told(shown):
     assert session.failure is None
     assert not simulation.data.xfrc_applied.any()
     picture(page, "box-3-let-go")
+
+
+@pytest.mark.slow
+def test_a_scene_is_chosen_from_pictures_and_left_again(browser):
+    start = Start(lambda name: st.Simulation(st.Scene.named(name)), port=0)
+    thread = threading.Thread(target=start.run)
+    thread.start()
+    try:
+        page = open_page(browser, start.url, 1100, 700)
+        expect(page).to_have_title("Scenes – stiction")
+        page.get_by_role("button", name="box-on-plane").wait_for()
+        assert page.locator("img").count() >= 26, "a picture of every scene"
+        picture(page, "start-1-scenes")
+        page.get_by_role("button", name="box-on-plane").click()
+        page.locator("#stiction-status").wait_for()
+        wait_for(lambda: start.viewer is not None and start.viewer.session.simulation.time > 0.1, "it does not run")
+        picture(page, "start-2-box")
+        page.get_by_role("button", name="Other scenes").click()
+        page.get_by_role("button", name="sliding-cube").wait_for()
+        assert start.viewer is None
+        page.context.close()
+    finally:
+        start.close()
+        thread.join()
+
+
+@pytest.mark.slow
+def test_the_panel_folds_on_a_narrow_page(browser):
+    viewer = Viewer(st.Simulation(st.Scene.named("box-on-plane")), port=0).start()
+    try:
+        for width, shown in ((1100, True), (600, False)):
+            page = open_page(browser, viewer.url, width, 600)
+            page.locator("canvas").first.wait_for()
+            button = page.get_by_role("button", name="Pause")
+            expect(button).to_be_visible(visible=shown)
+            picture(page, f"width-{width}")
+            page.context.close()
+    finally:
+        viewer.close()
 
 
 def test_a_replay_plays_without_a_network(browser, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 import stiction as st
 from stiction.stepping.log_files import Record
 from stiction.viewer import plots
+from stiction.viewer.palette import grey
 
 
 def record(steps=40, pairs=((0, 1), (2, 0)), mode=1) -> Record:
@@ -50,7 +51,7 @@ def test_history_shows_forces_modes_energy_and_the_rest(tmp_path):
     assert len(list(tmp_path.iterdir())) == len(plots.SUFFIXES)
 
 
-def test_modes_are_dark_hatched_or_blank():
+def test_modes_are_full_hatched_or_blank():
     def looks(mode):
         return [
             (tuple(bar.get_facecolor()[0][:3]), bar.get_hatch())
@@ -61,7 +62,39 @@ def test_modes_are_dark_hatched_or_blank():
     (stick, *_), (slide, *_) = looks(1), looks(2)
     assert stick[1] is None
     assert slide[1]
-    assert max(stick[0]) < 0.5 < min(slide[0])
+    brightness = [grey(tuple(255.0 * part for part in look[0])) for look in (stick, slide)]
+    assert brightness[1] - brightness[0] > 0.25, "told apart in print"
+
+
+def test_rounding_is_drawn_as_the_flat_line_it_is():
+    noisy = 10.0 + 1e-13 * np.sin(np.arange(50.0))
+    assert np.ptp(plots.flat(noisy, 10.0)) == 0.0
+    assert not plots.flat(1e-14 * np.sin(np.arange(50.0)), 1.0).any()
+    kept = np.array([1.0, 1.0 + 1e-9, 1e-20])
+    np.testing.assert_array_equal(plots.flat(kept, 1.0), [1.0, 1.0 + 1e-9, 0.0])
+    given = record(pairs=((2, 0), (2, 1)))
+    given.contact_force[:, 0] = 5.0 + 1e-11 * np.sin(np.arange(len(given.contact_force)))
+    figure = plots.history(given)
+    figure.canvas.draw()
+    for ax in figure.axes:
+        assert ax.yaxis.get_offset_text().get_text() == "", f"{ax.get_ylabel()} has an offset"
+    low, high = figure.axes[0].get_ylim()
+    assert high - low > 0.1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_axis_has_a_unit_and_figures_a_title(theme):
+    figure = plots.history(record(), theme)
+    assert "a scene" in figure.get_suptitle()
+    labels = [ax.get_ylabel() for ax in figure.axes if ax.get_ylabel()]
+    assert len(labels) == 7
+    assert all("[" in label for label in labels)
+    assert figure.axes[-1].get_xlabel() == "time [s]"
+    from stiction.viewer.palette import THEMES
+
+    assert figure.axes[0].xaxis.label.get_color() == THEMES[theme].ink
+    drawn = plots.curves(np.arange(3.0), {"a": np.zeros(3), "b": np.ones(3)}, "t", "x [s]", "y [m]", 1e-12, theme)
+    assert by_label(drawn.axes[0])["a"].get_ydata().tolist() == [1e-12] * 3
 
 
 def test_a_long_run_is_thinned_without_losing_its_peaks():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -12,7 +13,7 @@ from stiction.problems.laws import kind
 from stiction.solutions.contact import Mode
 from stiction.solvers.contract import ContactProposal
 from stiction.viewer import page
-from stiction.viewer.camera import first_camera
+from stiction.viewer.camera import FOV, Box, Follower, axes_of, boxes, first_camera
 from stiction.viewer.choices import LAWS, laws_for, solvers_for
 from stiction.viewer.forces import LENGTH, LONGEST, Scale, arrows, cones, outline, rows
 from stiction.viewer.push import Grip
@@ -294,11 +295,39 @@ def test_the_table_tells_modes_in_words_and_trusts_no_name():
     assert "nothing touches" in page.table(None)
 
 
-def test_the_first_camera_sees_the_scene_from_outside():
-    model = st.Scene.named("box-on-plane").model
-    camera = first_camera(model)
-    assert np.linalg.norm(camera.position - model.stat.center) == pytest.approx(camera.distance)
-    assert camera.position[2] > model.stat.center[2]
+@pytest.mark.parametrize("aspect", [0.8, 16.0 / 9.0])
+@pytest.mark.parametrize("name", ["box-on-plane", "masonry-arch", "pinched-capsule", "dominoes"])
+def test_the_first_camera_has_all_that_moves_in_view_and_fills_the_picture(name, aspect):
+    model = st.Scene.named(name).model
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    camera = first_camera(model, data, aspect)
+    assert camera.position[2] > camera.centre[2], "from above"
+    low, high, moving = boxes(model, data)
+    points = np.concatenate([Box(a, b).corners for a, b in zip(low[moving], high[moving], strict=True)])
+    x, y, z = axes_of(camera.azimuth, camera.elevation) @ (points - camera.position).T
+    reach = np.tan(np.radians(0.5 * FOV))
+    seen = max((np.abs(x) / z).max() / (aspect * reach), (np.abs(y) / z).max() / reach)
+    assert 0.55 < seen < 0.9
+
+
+def test_the_camera_follows_what_walks_and_stays_with_what_rests():
+    simulation = st.Simulation(st.Scene.named("sliding-cube"))
+    simulation.step()
+    follower = Follower(simulation.model, simulation.data)
+    first = follower.camera
+    for _ in simulation.run(0.5):
+        follower.look(simulation.data)
+    slid = simulation.data.xipos[1][0] - follower.first.centre[0]
+    assert slid > 2.0 * 0.1 * first.distance
+    moved = follower.camera.centre - first.centre
+    assert moved[0] == pytest.approx(slid, abs=0.15 * first.distance)
+    still = st.Simulation(st.Scene.named("block-stack"))
+    still.step()
+    resting = Follower(still.model, still.data)
+    for _ in still.run(0.2):
+        resting.look(still.data)
+    assert np.array_equal(resting.camera.centre, resting.first.centre)
 
 
 @pytest.mark.parametrize("name", ["block-feeder", "double-action-jack"])

@@ -29,7 +29,7 @@ START = "start"
 UNNAMED = "MuJoCo Model"  # what MuJoCo calls a model without a name
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scene:
     """A compiled model and what the package needs to know about it.
 
@@ -55,6 +55,13 @@ class Scene:
         if self.margin is not None and not (np.isfinite(self.margin) and self.margin >= 0.0):
             raise InvalidScene(f"Scene: margin must be a distance in m, or None, got {self.margin}")
         object.__setattr__(self, "mends", needs_mending(self.model))
+
+    def __repr__(self) -> str:
+        model = self.model
+        counts = ((model.nbody - 1, "bodies"), (model.nv, "velocities"), (model.nu, "actuators"))
+        told = ", ".join(f"{count} {what}" for count, what in counts if count)
+        name = (self.description or "without a name").rstrip(".")
+        return f"<Scene {name!r}: {told or 'empty'}, time step {model.opt.timestep:g} s>"
 
     @classmethod
     def load(

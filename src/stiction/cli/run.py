@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from stiction.cli.drive import Driving
 from stiction.cli.output import check_writable, plain, progress, say, table, tell
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
@@ -45,6 +46,16 @@ def run(
     quiet: Annotated[
         bool, Parameter(help="Say nothing of what goes well.", group=OUTPUT, negative="", show_default=False)
     ] = False,
+    theme: Annotated[str, Parameter(help="Paper of the plot: `light` or `dark`.", group=OUTPUT)] = "light",
+    camera: Annotated[
+        str | None,
+        Parameter(
+            help="Of a film: its name, or AZIMUTH,ELEVATION in degrees.",
+            group=OUTPUT,
+            show_default="follows what moves",
+        ),
+    ] = None,
+    driving: Driving = Driving(),  # noqa: B008 (frozen)
     reading: Reading = Reading(),  # noqa: B008 (frozen)
 ) -> int:
     """Simulate a scene, every step certified.
@@ -58,15 +69,17 @@ def run(
         stiction run log-heap --set logs=12 --law pyramid:8 --seconds 3
         stiction run robot.urdf --floating --ground 0 --record robot.mp4
         stiction run dominoes --log dominoes.npz --plot dominoes.png --quiet
+        stiction run gripper.xml --ctrl left=10 --ctrl right=10 --record grip.mp4
     """
     if not 0.0 <= seconds < math.inf:
         raise InvalidScene(f"--seconds must be a time of at least 0, got {seconds}")
+    check_theme(theme)
     check_outputs(record, log, plot)
-    simulation = stepping.simulation(scene, reading)
+    simulation = stepping.simulation(scene, reading, driving)
     course = Course(simulation, steps_of(seconds, simulation.model.opt.timestep))
     ended = ""
     with ExitStack() as outputs:
-        watch = open_outputs(simulation, record, log, plot, outputs)
+        watch = open_outputs(simulation, record, log, plot, outputs, theme, looked_from(camera))
         try:
             with stoppable(course), progress(title(scene), seconds, not quiet) as move:
                 course.go(watch, move)
@@ -95,7 +108,13 @@ def steps_of(seconds: float, dt: float) -> int:
 
 
 def view(
-    scene: Scene,
+    scene: Annotated[
+        str | None,
+        Parameter(
+            help="A file (MJCF or URDF), or a name; all named scenes to choose from if none is given.",
+            show_default=False,
+        ),
+    ] = None,
     /,
     *,
     stepping: Stepping = Stepping(),  # noqa: B008 (frozen)
@@ -106,12 +125,14 @@ def view(
     allow_origin: Annotated[
         tuple[str, ...], Parameter(help="Another site, as https://name:port, whose pages may use this one.")
     ] = (),
+    driving: Driving = Driving(),  # noqa: B008 (frozen)
     reading: Reading = Reading(),  # noqa: B008 (frozen)
 ) -> int:
-    """Watch a scene in the browser: play, pause, push, contact forces as arrows.
+    """Watch a scene in the browser: play, pause, push, contact forces as arrows. Without a scene, choose from pictures.
 
     **Examples**
 
+        stiction view
         stiction view block-feeder
         stiction view robot.xml --law no-slip --port 9000
     """
@@ -124,11 +145,18 @@ def view(
         if port is not None:
             raise InvalidScene(f"--port {port} is in use at {host}; choose another, or leave it out")
         tell(f"port {PORT} is in use: listening at another")
-    simulation = stepping.simulation(scene, reading)
-    browser.view(
-        simulation, host=host, port=wanted, allow_origins=allow_origin, opened=lambda url: tell(f"{url} (Ctrl-C ends)")
-    )
+    if scene is None:
+        from stiction.viewer import start
+
+        start.view(lambda name: stepping.simulation(name, reading, driving), host, wanted, told, allow_origin)
+        return 0
+    simulation = stepping.simulation(scene, reading, driving)
+    browser.view(simulation, host=host, port=wanted, allow_origins=allow_origin, opened=told)
     return 0
+
+
+def told(url: str) -> None:
+    tell(f"{url} (Ctrl-C ends)")
 
 
 def in_use(host: str, port: int) -> bool:
@@ -224,6 +252,26 @@ def contact_table(simulation: Simulation) -> str:
 # Outputs
 
 
+def check_theme(theme: str) -> None:
+    from stiction.viewer.palette import THEMES
+
+    if theme not in THEMES:
+        raise InvalidProblem(f"--theme must be one of {', '.join(THEMES)}, got {theme!r}")
+
+
+def looked_from(camera: str | None) -> Any:
+    """`95,-12` as angles; anything else is a name."""
+    if camera is None or "," not in camera:
+        return camera
+    try:
+        azimuth, elevation = (float(part) for part in camera.split(","))
+    except ValueError:
+        raise InvalidScene(f"--camera {camera}: write a name, or AZIMUTH,ELEVATION as in 95,-12") from None
+    if not (math.isfinite(azimuth) and -89.0 <= elevation <= 89.0):
+        raise InvalidScene(f"--camera {camera}: the elevation must be from -89 to 89 degrees")
+    return azimuth, elevation
+
+
 def check_outputs(record: Path | None, log: Path | None, plot: Path | None) -> None:
     """Everything that can be refused is refused before the run, and before any file is made."""
     if record is not None:
@@ -245,7 +293,13 @@ def check_outputs(record: Path | None, log: Path | None, plot: Path | None) -> N
 
 
 def open_outputs(
-    simulation: Simulation, record: Path | None, log: Path | None, plot: Path | None, outputs: ExitStack
+    simulation: Simulation,
+    record: Path | None,
+    log: Path | None,
+    plot: Path | None,
+    outputs: ExitStack,
+    theme: str,
+    camera: Any = None,
 ) -> Callable[[Report, float], None] | None:
     """What to call after each step; None if nothing is to be kept. `outputs` closes everything, however a run ends."""
     recorder: Any = None
@@ -253,14 +307,14 @@ def open_outputs(
     if record is not None:
         from stiction.viewer.record import Recorder
 
-        recorder = Recorder(simulation, record)
+        recorder = Recorder(simulation, record) if camera is None else Recorder(simulation, record, camera=camera)
         outputs.callback(recorder.close)
     if log is not None or plot is not None:
         from stiction.stepping.log import Log
 
         logger = Log(simulation, log)
         if plot is not None:
-            outputs.callback(draw, logger, plot)
+            outputs.callback(draw, logger, plot, theme)
         outputs.callback(logger.close)
 
     def watch(report: Report, seconds: float) -> None:
@@ -272,13 +326,13 @@ def open_outputs(
     return None if recorder is None and logger is None else watch
 
 
-def draw(logger: Any, path: Path) -> None:
+def draw(logger: Any, path: Path, theme: str) -> None:
     from stiction.viewer import plots
 
     if not logger.count:
         tell(f"no step was made, so {path} is not drawn")
         return
-    plots.save(plots.history(logger.record()), path)
+    plots.save(plots.history(logger.record(), theme), path)
 
 
 def dumped(simulation: Simulation, name: str, steps: int) -> str:

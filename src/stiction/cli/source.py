@@ -15,6 +15,7 @@ from stiction.errors import InvalidScene
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stiction.cli.drive import Driving
     from stiction.stepping.simulation import Simulation
 
 FILES = Group("Scenes from files")
@@ -54,17 +55,24 @@ class Reading:
                   show_default=False),
     ] = ()  # fmt: skip
 
+    seed: Annotated[
+        int | None, Parameter(help="Of a named scene that is made at random.", negative="", show_default=False)
+    ] = None
+
     def scene(self, text: str) -> Any:
         packages = dict(pair.partition("=")[::2] for pair in self.package)
-        given = {
+        read = {
             "ground": self.ground, "floating": self.floating, "packages": packages,
             "margin": self.margin, "ignore": self.ignore,
         }  # fmt: skip
         if self.ground is not None and not math.isfinite(self.ground):
             raise InvalidScene(f"--ground must be a height in m, got {self.ground}")
         # A height or margin of 0 is given; False, and what is empty, is not.
-        options = {name: value for name, value in given.items() if value or (value == 0.0 and value is not False)}
-        return words.scene(text, words.parameters(self.set), options)
+        options = {name: value for name, value in read.items() if value or (value == 0.0 and value is not False)}
+        given = words.parameters(self.set)
+        if self.seed is not None:
+            given["seed"] = words.seed(text, self.seed, given)
+        return words.scene(text, given, options)
 
 
 @Parameter(name="*")
@@ -79,11 +87,11 @@ class Stepping:
     ] = "time-stepping"
     dt: Annotated[float | None, Parameter(help="Time step in s.", show_default="the scene's")] = None
 
-    def simulation(self, scene: str, reading: Reading) -> Simulation:
+    def simulation(self, scene: str, reading: Reading, driving: Driving | None = None) -> Simulation:
         """Words are checked before anything is loaded; nothing is written."""
-        return self.checked()(reading.scene(scene))
+        return self.checked(driving)(reading.scene(scene))
 
-    def checked(self) -> Callable[[Any], Simulation]:
+    def checked(self, driving: Driving | None = None) -> Callable[[Any], Simulation]:
         """What makes a simulation of a scene that is loaded; words are checked first."""
         law, viscosity = words.law(self.law)
         stepper = words.stepper(self.stepper, viscosity)
@@ -96,7 +104,11 @@ class Stepping:
 
             if self.dt is not None:
                 loaded.model.opt.timestep = self.dt
-            return Simulation(loaded, law, solver, stepper)
+            if driving is None:
+                return Simulation(loaded, law, solver, stepper)
+            made = Simulation(driving.steered(loaded), law, solver, stepper)
+            driving.place(made)
+            return made
 
         return simulation
 

@@ -182,6 +182,18 @@ def named(text: str) -> bool:
     return text in SCENES and not Path(text).is_file()
 
 
+def seed(scene: str, number: int, given: Mapping[str, Any]) -> int:
+    """A seed, where something is random; elsewhere it would promise what is not so."""
+    from stiction.bodies.named import SCENES
+
+    if "seed" in given:
+        raise InvalidScene("--seed and --set seed=...: give one of them")
+    if scene not in SCENES or "seed" not in inspect.signature(SCENES[scene]).parameters:
+        random = [name for name, make in SCENES.items() if "seed" in inspect.signature(make).parameters]
+        raise InvalidScene(f"--seed: nothing in {scene} is random; the scenes that are: {', '.join(random)}")
+    return number
+
+
 def scene(text: str, given: dict[str, Any], options: dict[str, Any]) -> Any:
     """A scene by the name of its file, or a named one with its parameters."""
     path = Path(text)

@@ -36,6 +36,7 @@ import numpy as np
 
 from stiction.errors import InvalidProblem
 from stiction.problems.laws import KINDS, numbers
+from stiction.solutions.notebook import contacts, counted, verdict_words
 from stiction.solutions.status import Status, verdict
 
 if TYPE_CHECKING:
@@ -149,7 +150,10 @@ class ContactSolution(NamedTuple):
         return f"{name}: {self.status.message} ({self.certificate}, {self.iterations} iterations)"
 
     def __repr__(self) -> str:
-        return f"<ContactSolution {self.explain()}>"
+        return f"<ContactSolution {counted(self.mode)}: {verdict_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        return contacts(repr(self)[1:-1], self)
 
 
 def certify_contact(problem: ContactProblem, solution: Any) -> ContactCertificate:

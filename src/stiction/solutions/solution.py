@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from stiction.solutions.notebook import variables, verdict_words
 from stiction.solutions.status import Status
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ class Solution(NamedTuple):
         return self.status == Status.SOLVED
 
     def __repr__(self) -> str:
-        return f"<Solution {self.explain()}>"
+        return f"<Solution n = {len(self.z)}: {verdict_words(self)}>"
+
+    def _repr_html_(self) -> str:
+        return variables(repr(self)[1:-1], self.z, self.w)
 
     def explain(self) -> str:
         """One line: solver, status, certificate, and what to do next."""

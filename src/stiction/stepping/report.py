@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stiction.solutions.contact import ContactCertificate, ContactSolution
+from stiction.solutions.notebook import contacts, counted, verdict_words
 
 if TYPE_CHECKING:
     from stiction.stepping.quick import Quick
@@ -40,4 +41,7 @@ class Report:
         return self.potential + self.kinetic
 
     def __repr__(self) -> str:
-        return f"<Report t = {self.time:.6g} s, energy {self.energy:.6g} J, {self.solution.explain()}>"
+        return f"<Report at {self.time:.6g} s: {counted(self.solution.mode)}, {verdict_words(self.solution)}>"
+
+    def _repr_html_(self) -> str:
+        return contacts(f"{repr(self)[1:-1]}, energy {self.energy:.6g} J", self.solution)

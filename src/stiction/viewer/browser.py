@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.viewer import page
+from stiction.viewer.caption import words_of
 from stiction.viewer.server import close_server, open_server
 from stiction.viewer.session import SPEEDS, Session, actuator_ranges
 from stiction.viewer.stage import Stage
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 PICTURE = 1.0 / 60.0  # s, between pictures
 WORDS = 0.2  # s, between updates of numbers and plots
 KEPT = 300  # points of a plot
+NARROW = 900  # pixels: a page that is no wider is opened with its panel folded
 
 
 def view(
@@ -61,6 +63,9 @@ class Viewer:
     """The page and the loop behind it: `run` until Ctrl-C or `close`, or `start` in a thread of its own.
 
     Time begins to run when somebody looks.
+
+    server: one that is open already, and stays open
+    others: offer a button that leaves for other scenes
     """
 
     def __init__(
@@ -72,14 +77,21 @@ class Viewer:
         laws: Mapping[str, Law] | None = None,
         solvers: Mapping[str, Any] | None = None,
         allow_origins: Sequence[str] = (),
+        server: Any = None,
+        others: bool = False,
     ) -> None:
-        self.server = open_server(host, port, simulation.scene.description, allow_origins)
+        self._owned = server is None
+        if server is None:
+            server = open_server(host, port, simulation.scene.description, allow_origins)
+        self.server = server
+        self.server.gui.set_panel_label(simulation.scene.description.rstrip("."))
+        self._others = others
         self.session = Session(simulation, laws, solvers)
         self.stage = Stage(self.server, simulation)
         self.steps_per_second = self.pictures_per_second = 0.0
         self._history: deque[tuple[float, float, float]] = deque(maxlen=KEPT)
         self.watched = threading.Event()  # nothing moves before somebody looks
-        self.server.on_client_connect(lambda _: self.watched.set())
+        self.server.on_client_connect(self._welcome)
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._clock = self._drawn = self._told = time.perf_counter()
@@ -88,11 +100,14 @@ class Viewer:
         self._panel()
         for handle, bodies in self.stage.holds():
             self._let_drag(handle, bodies)
+        for client in self.server.get_clients().values():
+            self._welcome(client)
+            client.camera.position = self.stage.follower.camera.position
+            client.camera.look_at = self.stage.follower.camera.centre
 
     @property
     def url(self) -> str:
-        host = self.server.get_host()
-        return f"http://{'localhost' if host in ('0.0.0.0', '::') else host}:{self.server.get_port()}"
+        return address(self.server)
 
     def run(self) -> None:
         """Until Ctrl-C or `close`."""
@@ -102,7 +117,8 @@ class Viewer:
                 self.tick()
                 time.sleep(0.001)
         except KeyboardInterrupt:
-            pass
+            if not self._owned:
+                raise
         finally:
             self._shut()
 
@@ -119,10 +135,15 @@ class Viewer:
         else:
             self._shut()
 
+    def leave(self) -> None:
+        """Ask `run` to end, from any thread."""
+        self._closing.set()
+
     def _shut(self) -> None:
         self._closing.set()
         self.session.close()
-        close_server(self.server)
+        if self._owned:
+            close_server(self.server)
 
     def tick(self) -> None:
         """Obey, step as far as the clock has come, draw and tell when it is time to."""
@@ -138,9 +159,19 @@ class Viewer:
         if now - self._drawn >= PICTURE and self._stale:
             self._drawn, self._stale = now, False
             self._pictures += 1
+            # Browsers lay out words anew whenever they change: whole seconds are often enough.
+            self.stage.lines = [words_of(self.session.simulation, decimals=0)]
             self.stage.draw(self._contacts(), self.session.hand.grip)
         if asked or now - self._told >= WORDS:
             self._tell(now)
+
+    def _welcome(self, client: Any) -> None:
+        """Somebody looks; where there is little room, the panel must not hide the scene."""
+        if client.camera.image_width < NARROW:
+            client.gui.main_panel.minimize()
+        else:
+            client.gui.main_panel.dock_right()
+        self.watched.set()
 
     def _contacts(self) -> Contacts | None:
         simulation = self.session.simulation
@@ -163,6 +194,8 @@ class Viewer:
 
     def _panel(self) -> None:
         gui, session = self.server.gui, self.session
+        if self._others:
+            gui.add_button("Other scenes").on_click(lambda _: self.leave())
         self._status = gui.add_html("")
         self._play = gui.add_button("Pause")
         self._play.on_click(lambda _: session.post(lambda: session.pause() if session.playing else session.play()))
@@ -188,6 +221,8 @@ class Viewer:
             self._energy = self._plot("energy [J]")
             self._residual = self._plot("log10 of the residual")
         with gui.add_folder("What is shown", expand_by_default=False):
+            follow = gui.add_checkbox("Follow what moves", self.stage.follows)
+            follow.on_update(lambda _: session.post(lambda: setattr(self.stage, "follows", follow.value)))
             self.stage.scene.create_groups_gui()
         with gui.add_folder("What MuJoCo can show", expand_by_default=False):
             self.stage.scene.create_overlay_gui()
@@ -256,13 +291,18 @@ class Viewer:
         async def drag(event: Any) -> None:  # on the event loop, so that phases stay in order
             if event.phase == "start":
                 body = int(bodies[event.instance_index or 0])
-                session.post(lambda: none(session.grab(body, event.start_position)))
+                session.post(lambda: none(session.grab(body, event.start_position + self.stage.offset)))
             if event.phase == "end":
                 session.post(session.release)
             else:
-                session.post(lambda: session.drag(event.end_position))
+                session.post(lambda: session.drag(event.end_position + self.stage.offset))
 
         handle.on_drag(drag)
+
+
+def address(server: Any) -> str:
+    host = server.get_host()
+    return f"http://{'localhost' if host in ('0.0.0.0', '::') else host}:{server.get_port()}"
 
 
 def set_if_new(handle: Any, content: str) -> None:

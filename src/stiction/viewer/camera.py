@@ -1,17 +1,23 @@
-"""From where a scene is looked at first."""
+"""From where a scene is looked at: what moves fills the picture, and is followed when it walks away."""
 
 from __future__ import annotations
 
-from math import cos, radians, sin
+from math import cos, radians, sin, tan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from stiction.optional import mujoco
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-AZIMUTH, ELEVATION = 110.0, -20.0  # degrees, as MuJoCo counts them: a little from the side, a little from above
-DISTANCE = 2.0  # over the extent of the scene
+AZIMUTH, ELEVATION = 112.0, -17.0  # degrees, as MuJoCo counts them: a little from the side, a little from above
+FOV = 45.0  # degrees, from the bottom of the picture to its top
+FILL = 0.72  # of the picture, at most, across what moves
+AROUND = 0.12  # of the size of what moves: so much of what is fixed beside it belongs to the picture
+LEASH = 0.10  # of the distance: what moves may leave the middle by so much before the camera follows
+ZOOM = 1.8  # times the first distance, at most
 
 
 class Camera(NamedTuple):
@@ -24,11 +30,124 @@ class Camera(NamedTuple):
 
     @property
     def position(self) -> NDArray[np.float64]:
-        turn, tilt = radians(self.azimuth), radians(self.elevation)
-        along = np.array([cos(tilt) * cos(turn), cos(tilt) * sin(turn), sin(tilt)])
-        return np.asarray(self.centre - self.distance * along)
+        return np.asarray(self.centre - self.distance * axes_of(self.azimuth, self.elevation)[2])
 
 
-def first_camera(model: Any) -> Camera:
-    """The whole scene in view."""
-    return Camera(np.array(model.stat.center), DISTANCE * float(model.stat.extent), AZIMUTH, ELEVATION)
+class Box(NamedTuple):
+    """Corners of a box along the world's axes."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @property
+    def size(self) -> float:
+        return float(np.linalg.norm(self.high - self.low))
+
+    @property
+    def corners(self) -> NDArray[np.float64]:
+        return np.array([[(self.low, self.high)[(k >> axis) & 1][axis] for axis in range(3)] for k in range(8)])
+
+
+def axes_of(azimuth: float, elevation: float) -> NDArray[np.float64]:
+    """Rows: to the right of the picture, up in it, and into it."""
+    turn, tilt = radians(azimuth), radians(elevation)
+    ahead = np.array([cos(tilt) * cos(turn), cos(tilt) * sin(turn), sin(tilt)])
+    right = np.array([sin(turn), -cos(turn), 0.0])
+    return np.array([right, np.cross(right, ahead), ahead])
+
+
+def boxes(model: Any, data: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Low and high corners of every geom that is seen and has a size, and which of them move."""
+    mj = mujoco()
+    seen = (
+        (np.asarray(model.geom_type) != mj.mjtGeom.mjGEOM_PLANE)
+        & (np.asarray(model.geom_type) != mj.mjtGeom.mjGEOM_HFIELD)
+        & (np.asarray(model.geom_group) < 3)
+        & (np.asarray(model.geom_rgba)[:, 3] > 0.0)
+    )
+    chosen = np.flatnonzero(seen)
+    turns = np.array(data.geom_xmat).reshape(-1, 3, 3)[chosen]
+    local = np.array(model.geom_aabb).reshape(-1, 6)[chosen]
+    middle = np.array(data.geom_xpos)[chosen] + np.einsum("gij,gj->gi", turns, local[:, :3])
+    half = np.einsum("gij,gj->gi", np.abs(turns), local[:, 3:])
+    moving = np.asarray(model.body_weldid)[np.asarray(model.geom_bodyid)[chosen]] != 0
+    return middle - half, middle + half, moving
+
+
+def subject(model: Any, data: Any) -> list[Box]:
+    """What the picture is of: all that moves, and what is fixed as far as it lies close by."""
+    low, high, moving = boxes(model, data)
+    if not moving.any():
+        moving = np.ones(len(low), bool)
+    if not len(low):
+        half = np.full(3, 0.5 * float(model.stat.extent))
+        return [Box(np.array(model.stat.center) - half, np.array(model.stat.center) + half)]
+    whole = Box(low[moving].min(axis=0), high[moving].max(axis=0))
+    reach = AROUND * whole.size
+    found = [Box(a, b) for a, b in zip(low[moving], high[moving], strict=True)]
+    for a, b in zip(low[~moving], high[~moving], strict=True):
+        near = Box(np.maximum(a, whole.low - reach), np.minimum(b, whole.high + reach))
+        if (near.low <= near.high).all():
+            found.append(near)
+    return found
+
+
+def first_camera(
+    model: Any, data: Any = None, aspect: float = 16.0 / 9.0, angles: tuple[float, float] = (AZIMUTH, ELEVATION)
+) -> Camera:
+    """What moves in view, as large as fits into a picture that is so many times as wide as high."""
+    if data is None:
+        data = mujoco().MjData(model)
+        mujoco().mj_kinematics(model, data)
+    points = np.concatenate([box.corners for box in subject(model, data)])
+    axes = axes_of(*angles)
+    up = tan(0.5 * radians(FOV)) * FILL
+    across = aspect * up
+    # Looking at the middle of what is seen, step back until nothing sticks out; twice, since what is near looks larger.
+    centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    distance = 1.0
+    for _ in range(4):
+        x, y, z = axes @ (points - centre).T
+        distance = float(max((np.abs(x) / across - z).max(), (np.abs(y) / up - z).max(), 1e-6))
+        seen_x, seen_y = x / (distance + z), y / (distance + z)
+        centre = centre + 0.5 * distance * (
+            (seen_x.max() + seen_x.min()) * axes[0] + (seen_y.max() + seen_y.min()) * axes[1]
+        )
+    return Camera(centre, distance, *angles)
+
+
+class Follower:
+    """A camera on a leash: it moves when what it looks at has left the middle, and steps back when that spreads."""
+
+    def __init__(
+        self, model: Any, data: Any, aspect: float = 16.0 / 9.0, angles: tuple[float, float] = (AZIMUTH, ELEVATION)
+    ) -> None:
+        self.model, self.camera = model, first_camera(model, data, aspect, angles)
+        self.first = self.camera
+        self._start = self.middle(data)
+        self._spread = self.spread(data)
+
+    def middle(self, data: Any) -> NDArray[np.float64]:
+        """Where the mass of what moves is."""
+        mass = np.where(np.asarray(self.model.body_weldid) != 0, np.asarray(self.model.body_mass), 0.0)
+        total = float(mass.sum())
+        return np.asarray(mass @ np.array(data.xipos) / total) if total > 0.0 else np.zeros(3)
+
+    def spread(self, data: Any) -> float:
+        low, high, moving = boxes(self.model, data)
+        if not moving.any():
+            return 1.0
+        return max(Box(low[moving].min(axis=0), high[moving].max(axis=0)).size, 1e-12)
+
+    def look(self, data: Any) -> Camera:
+        """The camera for this state."""
+        aim = self.first.centre + self.middle(data) - self._start
+        away = aim - self.camera.centre
+        length, leash = float(np.linalg.norm(away)), LEASH * self.first.distance
+        centre = self.camera.centre
+        if np.isfinite(length) and length > leash:
+            centre = centre + (1.0 - leash / length) * away
+        grown = self.spread(data) / self._spread
+        back = min(max(grown, self.camera.distance / self.first.distance), ZOOM) if np.isfinite(grown) else 1.0
+        self.camera = self.first._replace(centre=centre, distance=self.first.distance * back)
+        return self.camera

@@ -10,6 +10,7 @@ import numpy as np
 from stiction.contacts.gather import CONTACT
 from stiction.problems.laws import BoxFriction, Coulomb, Frictionless
 from stiction.solutions.contact import Mode
+from stiction.viewer import palette
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,10 +41,10 @@ class Look(NamedTuple):
 
 
 LOOKS = {
-    Mode.STICK: Look((0, 114, 178), 0.035, 0.065, 0.14, "●", "blue, thick"),
-    Mode.SLIDE: Look((213, 94, 0), 0.014, 0.075, 0.10, "→", "orange, thin with a broad head"),
+    Mode.STICK: Look(palette.STICK, 0.035, 0.065, 0.14, "●", "blue, thick"),
+    Mode.SLIDE: Look(palette.SLIDE, 0.018, 0.075, 0.10, "→", "orange, thin with a broad head"),
 }
-PULL = Look((0, 158, 115), 0.02, 0.05, 0.1, "", "green")
+PULL = Look(palette.PULL, 0.02, 0.05, 0.1, "", "green")
 
 
 class Scale:
@@ -98,17 +99,18 @@ def acting(model: Any, contacts: Contacts) -> NDArray[np.float64]:
 
 
 class Cones(NamedTuple):
-    """Friction cones: apex, quaternion that turns z to the normal, and size along t1, t2 and normal, a row each."""
+    """Friction cones, a row each: apex, quaternion that turns z to the normal, size along t1, t2, normal; and mode."""
 
     apex: NDArray[np.float64]
     quaternion: NDArray[np.float64]
     size: NDArray[np.float64]
+    mode: NDArray[np.int64]
 
 
 def cones(simulation: Simulation, contacts: Contacts) -> Cones:
     """Of the contacts that carry force, opening to where the force on the moving body may point."""
     if isinstance(simulation.law, Frictionless) or not len(contacts):
-        return Cones(np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)))
+        return Cones(np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros(0, np.int64))
     gathered = simulation.engine.gathered
     assert gathered is not None
     source = gathered.source[gathered.kind == CONTACT]
@@ -121,7 +123,7 @@ def cones(simulation: Simulation, contacts: Contacts) -> Cones:
     sign = acting(simulation.model, contacts)[pressed]
     frame = contacts.frame[pressed]
     turns = np.stack([frame[:, 1], sign[:, None] * frame[:, 2], sign[:, None] * frame[:, 0]], axis=2)
-    return Cones(contacts.position[pressed], quaternions(turns), size)
+    return Cones(contacts.position[pressed], quaternions(turns), size, np.asarray(contacts.mode)[pressed])
 
 
 def outline(law: Any) -> tuple[int, float, float]:

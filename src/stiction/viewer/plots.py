@@ -1,4 +1,8 @@
-"""Pictures of a run and of a problem, with Matplotlib; what tells lines apart is never colour alone."""
+"""Pictures of a run, of a comparison and of a problem, with Matplotlib.
+
+What tells lines apart is never colour alone. Numbers are drawn as what they are worth: differences below 1e-12 of their
+scale are rounding, and become the flat line that they mean; axes have no offsets and never zoom into rounding.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,10 @@ from stiction.disk import written_whole
 from stiction.errors import InvalidProblem
 from stiction.optional import matplotlib
 from stiction.solutions.contact import Mode
+from stiction.viewer.palette import SLIDE, STICK, THEMES, hexed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -21,15 +27,20 @@ if TYPE_CHECKING:
     from stiction.problems.contact import ContactProblem
     from stiction.solutions.contact import ContactSolution
     from stiction.stepping.log_files import Record
+    from stiction.viewer.compare import Comparison
+    from stiction.viewer.palette import Theme
 
 SUFFIXES = (".svg", ".png", ".pdf")
 PAIRS = 5  # of geoms that are drawn one by one, those with the largest forces
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-GREYS = ("black", "#1f5fa8", "#b3541e", "#2b7d4f", "#7a3b8f")
+DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (1, 3)))
+MARKERS = "osv^DPX"
 LEVEL = 1e-17  # what a residual of zero is drawn as
+ROUNDING = 1e-12  # of the scale: what differs by less is the same
+SPAN = 0.04  # of the scale: the least that an axis shows
 MARKED = 0.012  # of the whole time: the shortest piece of a mode that is still seen
 WIDE = 400  # rows beyond which a matrix is drawn coarser
 SPIKE = 20.0  # times what is usual: forces of impacts
+PALE = "#fdf1d8"  # the inside of a friction cone
 SCREEN = 2000  # points of a line; more are not seen
 
 
@@ -44,51 +55,193 @@ def save(figure: Any, path: Path) -> None:
         figure.savefig(part, dpi=150)
 
 
+# Looks
+
+
+def blank(wide: float, high: float, theme: str = "light") -> tuple[Any, Theme]:
+    """A figure on light or dark paper."""
+    if theme not in THEMES:
+        raise InvalidProblem(f"plot: theme must be one of {', '.join(THEMES)}, got {theme!r}")
+    chosen = THEMES[theme]
+    return matplotlib().figure.Figure(figsize=(wide, high), layout="constrained", facecolor=chosen.paper), chosen
+
+
+def ink(ax: Any, theme: Theme) -> None:
+    """Axes, ticks and words in the ink of the theme, numbers written out."""
+    ax.set_facecolor(theme.paper)
+    ax.tick_params(colors=theme.ink, which="both", labelsize=8)
+    for spine in ax.spines.values():
+        spine.set_color(theme.ink)
+    ax.spines[["top", "right"]].set_visible(False)
+    for words in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        words.set_color(theme.ink)
+    ax.grid(color=theme.faint, lw=0.6)
+    ax.set_axisbelow(True)
+    formatter = ax.yaxis.get_major_formatter()
+    if hasattr(formatter, "set_useOffset"):
+        formatter.set_useOffset(False)
+    if (legend := ax.get_legend()) is not None:
+        legend.get_frame().set(facecolor=theme.paper, edgecolor=theme.faint)
+        for text in legend.get_texts():
+            text.set_color(theme.ink)
+
+
+def flat(values: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """Values without their rounding: all the same where they differ by less than 1e-12 of the scale."""
+    values = np.asarray(values, float)
+    if values.size and np.isfinite(values).all() and np.ptp(values) <= ROUNDING * scale:
+        middle = float(np.median(values))
+        return np.full(values.shape, 0.0 if abs(middle) <= ROUNDING * scale else middle)
+    return np.where(np.abs(values) <= ROUNDING * scale, 0.0, values)
+
+
+def widen(ax: Any, scale: float) -> None:
+    """An axis shows at least a part of the scale, so that nothing small looks large."""
+    low, high = ax.get_ylim()
+    least = SPAN * scale if scale > 0.0 else 1.0
+    if high - low < least:
+        middle = 0.5 * (low + high)
+        ax.set_ylim(middle - 0.5 * least, middle + 0.5 * least)
+
+
+def say_zero(ax: Any, shown: NDArray[np.float64], theme: Theme) -> None:
+    """Where nothing but rounding was left to draw, say so."""
+    if not shown.any():
+        ax.set_ylim(-1.0, 1.0)
+        ax.set_yticks([0.0])
+        ax.annotate("zero but for rounding", (0.99, 0.85), xycoords="axes fraction", ha="right", va="center",
+                    fontsize=8, color=theme.ink)  # fmt: skip
+
+
+def prefix_of(size: float) -> tuple[str, float]:
+    """The prefix in which a quantity of this size is a handy number."""
+    known = (("", 1.0), ("m", 1e-3), ("µ", 1e-6), ("n", 1e-9))
+    return next(((prefix, unit) for prefix, unit in known if size >= 0.5 * unit), ("", 1.0))
+
+
+def scale_of(*values: NDArray[np.float64]) -> float:
+    return max((float(np.abs(each).max(initial=0.0)) for each in values), default=0.0)
+
+
 # A run
 
 
-def history(record: Record) -> Any:
+def history(record: Record, theme: str = "light") -> Any:
     """Contact force and mode, slip, gap, energy, residual and wall time of the steps against time."""
     if not record.steps:
         raise InvalidProblem("plot: no step was made, so there is nothing to draw")
-    figure = matplotlib().figure.Figure(figsize=(9.0, 12.0), layout="constrained")
-    figure.suptitle(f"{record.scene}\n{record.law}, time step {record.timestep:g} s", fontsize=10)
+    figure, paper = blank(9.0, 12.0, theme)
+    law = record.law.replace("(facets=None, rotation=0.0)", "")  # the circular cone
+    title = f"{record.scene.rstrip('.')}\n{law.removesuffix('()')} law, time step {record.timestep:g} s"
+    figure.suptitle(title, fontsize=11, color=paper.ink)
     pairs, normal, friction, mode = by_pair(record)
     heights = (2.0, 1.4, 0.35 + 0.22 * max(1, len(pairs)), 1.2, 1.2, 1.4, 1.2, 1.2)
     first, second, *axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-    draw_forces(first, record, pairs, normal, "normal force\nof a pair [N]")
-    draw_forces(second, record, pairs, friction, "friction\nof a pair [N]")
+    strength = scale_of(normal, friction)
+    draw_forces(first, record, pairs, normal, "normal force\nof a pair [N]", paper, strength)
+    draw_forces(second, record, pairs, friction, "friction\nof a pair [N]", paper, strength)
     first.legend(fontsize=8, ncols=2) if pairs else first.set_title("no contacts", fontsize=8)
-    draw_modes(axes[0], record, pairs, mode)
+    draw_modes(axes[0], record, pairs, mode, paper)
     thin = slice(None, None, max(1, record.steps // SCREEN))
     t = record.time[thin]
-    for ax, values, label in (
-        (axes[1], np.maximum.reduceat(record.slip, starts(record, thin)), "largest slip [m/s]"),
-        (axes[2], np.minimum.reduceat(record.gap, starts(record, thin)), "smallest gap [m]"),
+    # Speeds and lengths of everyday scenes are a metre (a second) or less: that is their scale here.
+    for ax, values, label, unit in (
+        (axes[1], np.maximum.reduceat(record.slip, starts(record, thin)), "largest\nslip", "m/s"),
+        (axes[2], np.minimum.reduceat(record.gap, starts(record, thin)), "smallest\ngap", "m"),
     ):
-        ax.plot(t, values, color="black", lw=1.0)
-        ax.set_ylabel(label)
-    axes[2].axhline(0.0, color="gray", lw=0.6)
-    for values, name, dash in (
-        (record.potential + record.kinetic, "sum", "-"),
-        (record.potential, "potential", "--"),
-        (record.kinetic, "kinetic", ":"),
-    ):
-        axes[3].plot(t, values[thin], dash, color="black", lw=1.2, label=name)
+        shown = flat(values, max(1.0, scale_of(values)))
+        prefix, size = prefix_of(scale_of(shown))
+        ax.plot(t, shown / size, color=paper.lines[0], lw=1.2)
+        ax.set_ylabel(f"{label} [{prefix}{unit}]")
+        say_zero(ax, shown, paper)
+    axes[2].axhline(0.0, color=paper.faint, lw=0.8)
+    parts = {"sum": record.potential + record.kinetic, "potential": record.potential, "kinetic": record.kinetic}
+    size = max(scale_of(*parts.values()), strength)  # what these forces would do over a metre
+    shown = np.array([flat(values[thin], size) for values in parts.values()])
+    for k, (name, dash) in enumerate(zip(parts, ("-", "--", ":"), strict=True)):
+        axes[3].plot(t, shown[k], dash, color=paper.lines[k], lw=1.5, label=name)
+    widen(axes[3], scale_of(shown))
+    say_zero(axes[3], shown, paper)
     axes[3].set_ylabel("energy [J]")
     axes[3].legend(fontsize=8, ncols=3)
     worst = np.maximum.reduceat(record.residual, starts(record, thin))
-    axes[4].semilogy(t, np.maximum(worst, LEVEL), ".", color="black", ms=2.0)
-    axes[4].set_ylabel("residual")
+    axes[4].semilogy(t, np.maximum(worst, LEVEL), ".", color=paper.lines[0], ms=2.5)
+    axes[4].axhline(1e-8, color=paper.lines[2], lw=1.0, ls="--")
+    axes[4].annotate("called solved below this", (t[0], 1e-8), (2, -9), textcoords="offset points", fontsize=7,
+                     color=paper.ink)  # fmt: skip
+    axes[4].set_ylim(min(1e-17, 0.1 * float(np.maximum(worst, LEVEL).min())), max(1e-6, 10.0 * float(worst.max())))
+    axes[4].set_ylabel("residual [1]")
     slowest = np.maximum.reduceat(record.seconds, starts(record, thin))
-    axes[5].semilogy(t, 1e3 * slowest, ".", color="black", ms=2.0)
+    axes[5].semilogy(t, 1e3 * slowest, ".", color=paper.lines[0], ms=2.5)
     axes[5].set_ylabel("wall time of\na step [ms]")
     axes[5].set_xlabel("time [s]")
     for ax in (first, second, *axes):
-        ax.grid(alpha=0.3)
-        ax.set_axisbelow(True)
+        ink(ax, paper)
     figure.align_ylabels([first, second, *axes[1:]])
     return figure
+
+
+# A comparison
+
+
+def compared(comparison: Comparison, theme: str = "light") -> Any:
+    """How far bodies have moved, how fast contacts slip, and the residual, of each engine against time."""
+    if not any(comparison.history):
+        raise InvalidProblem("plot: no step was made, so there is nothing to draw")
+    figure, paper = blank(7.5, 7.0, theme)
+    scene = comparison.runs[0].scene
+    figure.suptitle((scene.description or "scene").rstrip("."), fontsize=11, color=paper.ink)
+    axes = figure.subplots(3, 1, sharex=True)
+    wanted = (("moved", "furthest moved [m]"), ("slip", "largest slip [m/s]"), ("residual", "residual [1]"))
+    for k, (run, kept) in enumerate(zip(comparison.runs, comparison.history, strict=True)):
+        t = np.array([each.time for each in kept])
+        for ax, (name, _) in zip(axes, wanted, strict=True):
+            values = np.array([getattr(each, name) for each in kept])
+            floor = LEVEL if name == "residual" else ROUNDING
+            style = line_style(k, len(t), paper)
+            ax.semilogy(t, np.maximum(values, floor), label=run.engine_words, **style)
+    for ax, (name, label) in zip(axes, wanted, strict=True):
+        ax.set_ylabel(label)
+        if name != "residual":
+            ax.axhline(ROUNDING, color=paper.faint, lw=1.0)
+            ax.annotate("rounding, and below", (0.99, ROUNDING), (0, 3), xycoords=("axes fraction", "data"),
+                        textcoords="offset points", ha="right", fontsize=7, color=paper.ink)  # fmt: skip
+        low, high = ax.get_ylim()
+        ax.set_ylim(low / 3.0, 3.0 * high)
+    axes[-1].set_xlabel("time [s]")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9,
+                  labelcolor=paper.ink, facecolor=paper.paper, edgecolor=paper.faint)  # fmt: skip
+    for ax in axes:
+        ink(ax, paper)
+    figure.align_ylabels(axes)
+    return figure
+
+
+def curves(
+    times: NDArray[np.float64], values: Mapping[str, NDArray[np.float64]], title: str, across: str, up: str,
+    floor: float, theme: str = "light",
+) -> Any:  # fmt: skip
+    """Named curves on a logarithmic axis; what is below the floor is drawn at it."""
+    figure, paper = blank(7.0, 4.5, theme)
+    ax = figure.subplots()
+    for k, (name, curve) in enumerate(values.items()):
+        ax.semilogy(times, np.maximum(curve, floor), label=name, **line_style(k, len(times), paper))
+    low, high = 0.1 * floor, max((float(curve.max(initial=floor)) for curve in values.values()), default=floor)
+    ax.set(xlabel=across, ylabel=up, ylim=(low, high * (high / low) ** 0.6))  # room for the names above
+    ax.set_title(title, fontsize=10)
+    ax.legend(fontsize=8, loc="upper left")
+    ink(ax, paper)
+    return figure
+
+
+def line_style(k: int, count: int, theme: Theme) -> dict[str, Any]:
+    """Colour, dashes and markers of the k-th of several lines of so many points."""
+    every = max(1, count // 7)
+    return {
+        "color": theme.lines[k % len(theme.lines)], "ls": DASHES[k % len(DASHES)], "lw": 1.6,
+        "marker": MARKERS[k % len(MARKERS)], "markevery": ((k * every // 3) % max(count, 1), every), "ms": 4.5,
+        "mfc": theme.paper,
+    }  # fmt: skip
 
 
 def starts(record: Record, thin: slice) -> NDArray[np.int64]:
@@ -120,25 +273,28 @@ def named(record: Record, pair: tuple[int, int]) -> str:
     return f"{record.geoms[pair[0]]} – {record.geoms[pair[1]]}"
 
 
-def draw_forces(ax: Any, record: Record, pairs: list[tuple[int, int]], force: NDArray[np.float64], label: str) -> None:
+def draw_forces(
+    ax: Any, record: Record, pairs: list[tuple[int, int]], force: NDArray[np.float64], label: str, theme: Theme,
+    scale: float,
+) -> None:  # fmt: skip
     """A line for each pair; where impacts would dwarf the rest, the scale is logarithmic above what is usual."""
     every = max(1, record.steps // SCREEN)
     t, begins = record.time[::every], np.arange(0, record.steps, every)
     for k, pair in enumerate(pairs):
-        ax.plot(
-            t, np.maximum.reduceat(force[k], begins), ls=DASHES[k], color=GREYS[k], lw=1.3,
-            marker="osv^D"[k], markevery=(k * len(t) // 40, max(1, len(t) // 8)), ms=4, mfc="white",
-            label=named(record, pair),
-        )  # fmt: skip
-    there = force[force > 0.0]
+        values = flat(np.maximum.reduceat(force[k], begins), scale)
+        style = line_style(k, len(t), theme) | {"markevery": (k * len(t) // 40, max(1, len(t) // 8))}
+        ax.plot(t, values, label=named(record, pair), **style)
+    there = force[force > ROUNDING * scale]
     if there.size and force.max() > SPIKE * (usual := float(np.quantile(there, 0.9))):
         ax.set_yscale("symlog", linthresh=usual)
+    else:
+        widen(ax, scale)
     ax.set_ylabel(label)
 
 
-def draw_modes(ax: Any, record: Record, pairs: list[tuple[int, int]], mode: NDArray[np.int64]) -> None:
-    """A strip for each pair: black where it sticks, hatched where it slides, nothing where it is open."""
-    looks: Any = {Mode.STICK: {"facecolor": "#444444"}, Mode.SLIDE: {"facecolor": "white", "hatch": "//////"}}
+def draw_modes(ax: Any, record: Record, pairs: list[tuple[int, int]], mode: NDArray[np.int64], theme: Theme) -> None:
+    """A strip for each pair: full where it sticks, hatched where it slides, nothing where it is open."""
+    looks: Any = {Mode.STICK: {"facecolor": hexed(STICK)}, Mode.SLIDE: {"facecolor": hexed(SLIDE), "hatch": "//////"}}
     end = np.append(record.time - record.timestep, record.time[-1])  # where steps begin, and the last ends
     least = MARKED * max(end[-1] - end[0], record.timestep)
     for k in range(len(pairs)):
@@ -150,7 +306,7 @@ def draw_modes(ax: Any, record: Record, pairs: list[tuple[int, int]], mode: NDAr
                 ax.broken_barh([(end[a], width)], (k - 0.35, 0.7), edgecolor="black", lw=0.3, **looks[kind])
     ax.set_yticks(range(len(pairs)), [named(record, pair) for pair in pairs], fontsize=7)
     ax.set_ylim(max(1, len(pairs)) - 0.5, -0.5)
-    ax.set_title("dark: sticks    hatched: slides    blank: open", fontsize=8)
+    ax.set_title("blue: sticks    orange, hatched: slides    blank: open", fontsize=8)
 
 
 # A problem
@@ -233,24 +389,24 @@ def draw_cone(figure: Any, solution: ContactSolution, contact: int) -> None:
     side, top = figure.subplots(1, 2)
     high = 1.25 * float(p[0]) if p[0] > 0.0 else 1.0
     wide = max(mu * high, 1.1 * friction)
-    side.fill_between([-mu * high, 0.0, mu * high], [high, 0.0, high], high, color="0.9")
+    side.fill_between([-mu * high, 0.0, mu * high], [high, 0.0, high], high, color=PALE)
     side.plot([-mu * high, 0.0, mu * high], [high, 0.0, high], color="black", lw=1.0)
     side.annotate(
-        "", (friction, float(p[0])), (0.0, 0.0), arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": "black"}
+        "", (friction, float(p[0])), (0.0, 0.0), arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": hexed(STICK)}
     )
-    side.plot([friction], [float(p[0])], "ko", ms=4)
+    side.plot([friction], [float(p[0])], "o", color=hexed(STICK), ms=4)
     side.set_xlim(-1.05 * wide or -1.0, 1.05 * wide or 1.0)
     side.set_ylim(0.0, high)
     side.set_xlabel("friction [N s]")
     side.set_ylabel("normal impulse [N s]")
     side.set_title(f"contact {contact}: {mode}, friction coefficient {mu:g}", fontsize=9)
     outline = section(posed, bound)
-    top.fill(outline[:, 0], outline[:, 1], fc="0.9", ec="black", lw=1.0)
-    arrow(top, p[1], p[2], "-", "friction [N s]")
+    top.fill(outline[:, 0], outline[:, 1], fc=PALE, ec="black", lw=1.0)
+    arrow(top, p[1], p[2], "-", "friction [N s]", hexed(STICK))
     reach = 1.4 * max(bound, friction)
     if slide > 1e-9 * solution.certificate.scale and reach > 0.0:
         across = 0.75 * reach / slide * u[1:]
-        arrow(top, across[0], across[1], "--", f"sliding, {slide:.3g} m/s (direction)")
+        arrow(top, across[0], across[1], "--", f"sliding, {slide:.3g} m/s (direction)", hexed(SLIDE))
     top.set_xlim(-reach or -1.0, reach or 1.0)
     top.set_ylim(-reach or -1.0, reach or 1.0)
     top.set_aspect("equal")
@@ -263,9 +419,9 @@ def draw_cone(figure: Any, solution: ContactSolution, contact: int) -> None:
         top.text(0.5, 0.5, "no impulse, no friction", transform=top.transAxes, ha="center", va="center")
 
 
-def arrow(ax: Any, x: float, y: float, dash: str, label: str) -> None:
-    ax.annotate("", (x, y), (0.0, 0.0), arrowprops={"arrowstyle": "-|>", "lw": 1.6, "ls": dash, "color": "black"})
-    ax.plot([], [], dash, color="black", lw=1.6, label=label)
+def arrow(ax: Any, x: float, y: float, dash: str, label: str, colour: str) -> None:
+    ax.annotate("", (x, y), (0.0, 0.0), arrowprops={"arrowstyle": "-|>", "lw": 1.6, "ls": dash, "color": colour})
+    ax.plot([], [], dash, color=colour, lw=1.6, label=label)
 
 
 def section(posed: ContactProblem, bound: float) -> NDArray[np.float64]:

@@ -33,7 +33,8 @@ class Recorder:
     fps: pictures in a second of the film
     speed: seconds of simulation in a second of the film
     width, height: even numbers of pixels, of a film
-    camera: of a film: the name of one in the scene, an MjvCamera, or None for the whole scene in view
+    camera: of a film: the name of one in the scene, an MjvCamera, or azimuth and elevation in degrees from which what
+        moves is followed; None for angles that suit most scenes
     forces: draw contact forces as arrows, thick where a contact sticks, thin with a broad head where it slides
     """
 

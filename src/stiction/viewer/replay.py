@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stiction.viewer.brand import branded
 from stiction.viewer.server import close_server, open_server
 from stiction.viewer.stage import Stage
 
@@ -33,6 +34,7 @@ class Replay:
 
     def close(self) -> None:
         try:
-            self.path.write_text(self.serializer.as_html(), encoding="utf-8")
+            page = branded(self.serializer.as_html(), self.simulation.scene.description)
+            self.path.write_text(page, encoding="utf-8")
         finally:
             close_server(self.server)

@@ -10,6 +10,7 @@ from typing import Any
 
 from stiction.errors import InvalidScene
 from stiction.optional import viser
+from stiction.viewer.brand import own_page
 from stiction.viewer.gate import Gate, guarding
 
 
@@ -20,7 +21,7 @@ def open_server(host: str, port: int, label: str, allow_origins: Sequence[str] =
     """
     check_host(host)
     gate = Gate(host, allow_origins)
-    with contextlib.redirect_stdout(io.StringIO()), guarding(gate) as guarded:
+    with contextlib.redirect_stdout(io.StringIO()), own_page(label), guarding(gate) as guarded:
         server = viser().ViserServer(host=host, port=port, label=label, verbose=False)
     if not guarded:
         close_server(server)

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.optional import mjviser, mujoco, trimesh
-from stiction.viewer.camera import first_camera
+from stiction.solutions.contact import Mode
+from stiction.viewer import backdrop
+from stiction.viewer.camera import Follower
+from stiction.viewer.caption import words_of
 from stiction.viewer.forces import LOOKS, PULL, Scale, arrows, cones, outline
 
 if TYPE_CHECKING:
@@ -20,31 +23,129 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.stepping.contacts import Contacts
-    from stiction.stepping.simulation import Simulation
     from stiction.viewer.forces import Look
     from stiction.viewer.push import Grip
 
-GREY = (90, 90, 90)
+ROOT = "/stage"
+PIXELS = 24  # of a tile
+
+
+class Beneath:
+    """A server whose scene puts everything beneath one node, so that it can be moved as a whole."""
+
+    def __init__(self, given: Any, root: str) -> None:
+        self._given, self._root = given, root
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._given, name)
+        if name == "scene":
+            return Beneath(found, self._root)
+        if name.startswith("add_") and callable(found) and hasattr(self._given, "remove_by_name"):
+            return lambda node, *arguments, **options: found(f"{self._root}{node}", *arguments, **options)
+        return found
 
 
 class Stage:
-    """Draws a simulation on a viser server."""
+    """Draws a simulation on a viser server.
 
-    def __init__(self, server: Any, simulation: Simulation) -> None:
-        self.server, self.simulation = server, simulation
-        model = simulation.model
+    simulation: a `Simulation`, or anything with its model, data, time, report and contacts
+    root: the node beneath which all of it lies
+    place: where that node is, in m
+    floor: whether its floor is drawn
+    lines: in place of the caption, None for scene, law, engine and time
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        simulation: Any,
+        root: str = ROOT,
+        place: NDArray[np.float64] | None = None,
+        floor: bool = True,
+    ) -> None:
+        self.simulation = simulation
+        model, data = simulation.model, simulation.data
+        if simulation.report is None:
+            mujoco().mj_kinematics(model, data)
+            mujoco().mj_comPos(model, data)
+        self.place = np.zeros(3) if place is None else np.asarray(place, float)
+        self.root = server.scene.add_frame(root, show_axes=False, position=self.place)
+        self.server = Beneath(server, root)
         # mjviser sets colours and widths in the model it is given: a copy keeps the simulation's as it is.
-        self.scene = mjviser().ViserMujocoScene(server, copy.copy(model), num_envs=1)
+        shown = copy.copy(model)
+        backdrop.tint(shown)
+        self.scene = mjviser().ViserMujocoScene(self.server, shown, num_envs=1)
         self.scene.camera_tracking_enabled = False
-        self.scale = Scale(float(model.stat.extent))
+        self.follower = Follower(model, data, aspect=1.0)  # pages may be narrow
+        self.follows = True
+        self._moved = np.zeros(3)
+        camera = self.follower.camera
+        self.scale = Scale(0.5 * camera.distance)
         self.show_forces, self.show_cones = True, False
+        self.lines: list[str] | None = None
         self._arrows = {mode: self._add_arrows(mode.name.lower(), look) for mode, look in LOOKS.items()}
         self._pull = self._add_arrows("pull", PULL)
         self._cones: Any = None
         self._shape: Any = None
-        camera = first_camera(model)
+        self._lay_floor(server, root, floor)
+        self._caption = server.scene.add_label(
+            f"{root}/caption", words_of(simulation), position=self._above(), anchor="bottom-center"
+        )
+        server.scene.set_background_image(backdrop.sky(64, 256), format="png")
+        server.scene.configure_environment_map(environment_intensity=0.35)
+        server.scene.configure_default_lights(enabled=True, cast_shadow=True)
         server.initial_camera.position = tuple(camera.position)
         server.initial_camera.look_at = tuple(camera.centre)
+        server.initial_camera.fov = np.radians(45.0)
+
+    @property
+    def offset(self) -> NDArray[np.float64]:
+        """What a point of the page lacks to be one of the world: the scene is moved under a camera that stays."""
+        return -self.place - self._moved
+
+    def _above(self) -> NDArray[np.float64]:
+        """Where words do not hide what is shown."""
+        camera = self.follower.first
+        return np.asarray(camera.centre + np.array([0.0, 0.0, 0.31 * camera.distance]))
+
+    def _lay_floor(self, server: Any, root: str, shown: bool) -> None:
+        """Tiles in place of mjviser's endless grid, and a plane that catches the shadows."""
+        model, data = self.simulation.model, self.simulation.data
+        self._floor: tuple[Any, ...] = ()
+        floor = backdrop.floor_of(model)
+        if floor is None:
+            return
+        mj = mujoco()
+        body = mj.mj_id2name(model, mj.mjtObj.mjOBJ_BODY, int(model.geom_bodyid[floor]))
+        name = f"{root}/fixed_bodies/{body}/{mj.mj_id2name(model, mj.mjtObj.mjOBJ_GEOM, floor)}"
+        server.scene.remove_by_name(name)
+        if not shown:
+            return
+        self._ground = np.array(data.geom_xpos[floor]), np.array(data.geom_xmat[floor]).reshape(3, 3)
+        quaternion = np.zeros(4)
+        mj.mju_mat2Quat(quaternion, self._ground[1].ravel())
+        wide = backdrop.tile_size(self.follower.camera.distance) * 2.0 * backdrop.TILES
+        tiles = server.scene.add_image(
+            f"{root}/floor/tiles", backdrop.checkers(PIXELS), wide, wide, format="png", cast_shadow=False,
+            receive_shadow=False, wxyz=quaternion,
+        )  # fmt: skip
+        shadows = server.scene.add_grid(
+            f"{root}/floor/shadows", wide, wide, cell_thickness=0.0, section_thickness=0.0, plane_opacity=0.0,
+            shadow_opacity=0.3, wxyz=quaternion,
+        )  # fmt: skip
+        self._floor = tiles, shadows
+        self._move_floor()
+
+    def _move_floor(self) -> None:
+        """Under what is looked at, by whole tiles, so that they seem to stay where they are."""
+        at, turn = self._ground
+        camera = self.follower.camera
+        side = 2.0 * backdrop.tile_size(self.follower.first.distance)
+        middle = at + turn[:, :2] @ (side * np.round((turn.T @ (camera.centre - at))[:2] / side))
+        for below, handle in zip((1e-3, 0.0), self._floor, strict=True):
+            place = middle - below * self.follower.first.distance * turn[:, 2] + self._moved
+            if not np.array_equal(handle.position, place):
+                handle.position = place
 
     def _add_arrows(self, name: str, look: Look) -> Any:
         size = self.scale.size
@@ -59,12 +160,37 @@ class Stage:
         if contacts is None:
             mujoco().mj_kinematics(self.simulation.model, data)
         with self.server.atomic():
-            self.scene.update_from_mjdata(data)
+            self._follow(data)
+            self._draw_bodies(data)
             ends = {} if contacts is None else arrows(self.simulation, contacts, self.scale)
             for mode, handle in self._arrows.items():
-                set_arrows(handle, ends.get(mode) if self.show_forces else None, LOOKS[mode])
-            set_arrows(self._pull, None if grip is None else np.stack([grip.point(data), grip.target])[None], PULL)
+                set_arrows(handle, ends[mode] + self._moved if self.show_forces and ends else None, LOOKS[mode])
+            pulled = None if grip is None else np.stack([grip.point(data), grip.target])[None] + self._moved
+            set_arrows(self._pull, pulled, PULL)
             self._draw_cones(contacts if self.show_cones else None)
+
+    def _draw_bodies(self, data: Any) -> None:
+        """As `update_from_mjdata` of mjviser, which can keep a body in the middle, but not what we look at."""
+        poses: list[Any] = [data.xpos[None], data.xmat.reshape(1, -1, 3, 3)]
+        if self.simulation.model.nmocap:
+            poses += [data.mocap_pos[None], data.mocap_quat[None]]
+        else:
+            poses += [np.zeros((1, 0, 3)), np.zeros((1, 0, 4))]
+        self.scene._update_visualization(*poses, 0, self._moved, data)
+
+    def _follow(self, data: Any) -> None:
+        words = words_of(self.simulation) if self.lines is None else "\n".join(self.lines)
+        if self._caption.text != words:
+            self._caption.text = words
+        if not self.follows:
+            return
+        # Bodies are moved, not the camera, which belongs to the person at the page; and body by body, since browsers
+        # leave out what they think is behind them if a whole branch of the scene is moved.
+        moved = self.follower.first.centre - self.follower.look(data).centre
+        if not np.array_equal(self._moved, moved):
+            self._moved = moved
+            if self._floor:
+                self._move_floor()
 
     def _draw_cones(self, contacts: Contacts | None) -> None:
         made = None if contacts is None else cones(self.simulation, contacts)
@@ -73,10 +199,14 @@ class Stage:
                 self._cones.visible = False
             return
         wanted = outline(self.simulation.law)
+        colours = np.stack(
+            [linear(LOOKS[Mode.SLIDE if mode == Mode.SLIDE else Mode.STICK].colour) for mode in made.mode]
+        )
         if self._cones is not None and wanted == self._shape:
-            self._cones.batched_positions = made.apex.astype(np.float32)
+            self._cones.batched_positions = (made.apex + self._moved).astype(np.float32)
             self._cones.batched_wxyzs = made.quaternion.astype(np.float32)
             self._cones.batched_scales = made.size.astype(np.float32)
+            self._cones.batched_colors = colours
             self._cones.visible = True
             return
         if self._cones is not None:
@@ -85,8 +215,8 @@ class Stage:
         self._shape = wanted
         self._cones = self.server.scene.add_batched_meshes_simple(
             "/contact/cones", vertices, faces,
-            batched_positions=made.apex, batched_wxyzs=made.quaternion, batched_scales=made.size,
-            batched_colors=linear(GREY), opacity=0.4, side="double", lod="off", cast_shadow=False, receive_shadow=False,
+            batched_positions=made.apex + self._moved, batched_wxyzs=made.quaternion, batched_scales=made.size,
+            batched_colors=colours, opacity=0.35, side="double", lod="off", cast_shadow=False, receive_shadow=False,
         )  # fmt: skip
 
     def holds(self) -> Iterator[tuple[Any, NDArray[np.int32]]]:

@@ -1,0 +1,103 @@
+"""`stiction warm`: compile before it matters."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from stiction.cli import words
+from stiction.cli.output import say, tell
+from stiction.errors import InvalidProblem, MissingDependency, StictionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PARTS = ("lcp", "contact", "steps")
+
+
+def warm(
+    *parts: Annotated[str, Parameter(help="`lcp`, `contact` or `steps`; all if none is named.", show_default=False)],
+) -> int:
+    """Compile the kernels of all solvers, laws and steppers now, with progress.
+
+    Kernels are compiled when they are first used, and kept on disk. This uses each of them once on a small problem, so
+    that nothing has to wait later: before a demonstration, or when an image of a machine is made.
+
+    **Examples**
+
+        stiction warm
+        stiction warm steps
+    """
+    for part in parts:
+        if part not in PARTS:
+            raise InvalidProblem(words.nearest("part", part, PARTS, " (stiction warm)"))
+    tasks = [task for part in parts or PARTS for task in TASKS[part]()]
+    begin = time.perf_counter()
+    for number, (name, do) in enumerate(tasks, 1):
+        start = time.perf_counter()
+        try:
+            do()
+        except MissingDependency as error:
+            tell(f"[{number}/{len(tasks)}] {name}: left out ({error})")
+            continue
+        except StictionError:  # a solver may fail on a problem: it is compiled all the same
+            pass
+        tell(f"[{number}/{len(tasks)}] {name}: {time.perf_counter() - start:.1f} s")
+    say(f"{len(tasks)} parts ready in {time.perf_counter() - begin:.0f} s")
+    return 0
+
+
+def lcps() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Every solver of complementarity problems, on an LCP and with bounds where it takes them."""
+    import stiction as st
+    from stiction.solvers import COMPLEMENTARITY
+
+    def solved(kind: Any) -> None:
+        M, q = [[2.0, 1.0], [1.0, 2.0]], [-5.0, -4.0]
+        st.solve(st.LCP(M, q), kind(), throw=False)
+        if kind.contract.boxes:
+            st.solve(st.BoxLCP(M, q, lo=0.0, hi=[1.5, float("inf")]), kind(), throw=False)
+
+    for kind in COMPLEMENTARITY:
+        yield f"{words.kebab(kind.__name__)} on an LCP", partial(solved, kind)
+
+
+def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Every solver of contact problems under every law it takes, on two blocks."""
+    import stiction as st
+    from stiction.problems.contact_families import stack
+    from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, kind
+    from stiction.solvers import ALL
+
+    def solved(solver: Any, law: Any) -> None:
+        st.solve(stack(2, seed=0).with_law(law), solver(), throw=False)
+
+    for solver in ALL:
+        for law in (Coulomb(), Coulomb(facets=4), BoxFriction(), NoSlip(), Frictionless()):
+            if kind(law) in solver.contract.laws:
+                yield f"{words.kebab(solver.__name__)} under {law!r}", partial(solved, solver, law)
+
+
+def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Both steppers on a scene at rest and on one that slides, time stepping under every law."""
+    import stiction as st
+    from stiction.viewer.choices import LAWS
+
+    def stepped(scene: str, law: Any, stepper: Any) -> None:
+        simulation = st.Simulation(st.Scene.named(scene), law, stepper=stepper)
+        for _ in range(3):
+            simulation.step()
+        _ = simulation.contacts
+
+    for name, law in LAWS.items():
+        for scene in ("box-on-plane", "sliding-cube"):
+            yield f"time stepping, {name}, {scene}", partial(stepped, scene, law, st.TimeStepping(viscosity=1.0))
+    yield "event-driven, box-on-plane", partial(stepped, "box-on-plane", st.Coulomb(), st.EventDriven())
+
+
+TASKS: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Any]]]]] = {
+    "lcp": lcps, "contact": contacts, "steps": steps,
+}  # fmt: skip
