@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LARGEST = 60_000  # characters of one stored output
+LARGEST = 90_000  # characters of one stored output
 
 
 def execute(cells: list[dict[str, Any]], name: str) -> list[list[dict[str, Any]]]:
