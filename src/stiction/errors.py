@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class StictionError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base class of all errors that this package raises deliberately."""
 
 
 class InvalidProblem(StictionError, ValueError):
-    """The data do not state a problem; the message names the field, its shape or index, and what to do."""
+    """The data are not a valid problem; the message names the field, its shape or index, and what to do."""
 
 
 class UnsupportedProblem(StictionError, TypeError):
-    """The problem is well posed, but not for this solver; the message names solvers that take it."""
+    """The problem is valid, but this solver does not accept it; the message names solvers that do."""
 
 
 class InvalidScene(StictionError, ValueError):
-    """The file or model is no scene, or asks for what is not supported; the message is one line that says what."""
+    """The file or model is not a scene, or needs something unsupported; the message names it in one line."""
 
 
 class UnsymmetricMatrix(UserWarning):

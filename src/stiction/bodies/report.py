@@ -1,7 +1,7 @@
-"""What of a scene is used, what is ignored because hard contact has no use for it, and what is refused.
+"""Which features of a scene are used, which are ignored because hard contact does not need them, and which are refused.
 
-Refused is what would change the motion and is not supported. Some of it can be ignored on request: then the scene runs
-as if it were not there.
+A feature is refused if it would change the motion and is not supported. Some can be ignored on request: the scene then
+runs as if they were absent.
 """
 
 from __future__ import annotations

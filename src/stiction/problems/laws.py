@@ -35,9 +35,9 @@ class Viscous:
 class NoSlip:
     """u_t = 0 wherever a contact stays closed, whatever impulse that takes [Drumwright2013, eq. 45–57].
 
-    The paper binds the tangents of every contact, also of those that open, and so glues what should slide off sideways.
-    Here a contact either does not slide or carries nothing: one that opens carries nothing if there is such a solution;
-    where none is found it is kept from sliding as in the paper, and trace and certificate say so.
+    The paper binds the tangents of every contact, including those that open, and so holds bodies that should slide off.
+    Here a contact either does not slide or carries no impulse: one that opens carries none if there is such a solution;
+    where none is found it is kept from sliding as in the paper, and trace and certificate report it.
     """
 
 

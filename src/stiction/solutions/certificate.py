@@ -69,7 +69,7 @@ def certify(problem: ContactProblem, solution: Any) -> ContactCertificate: ...
 
 
 def certify(problem: BoxLCP | ContactProblem, solution: Any) -> Certificate | ContactCertificate:
-    """Judge an answer, ours or anybody's: a solution, or for complementarity problems the vector `z` itself."""
+    """Judge an answer from any source: a solution, or for complementarity problems the vector `z` itself."""
     if isinstance(problem, ContactProblem):
         from stiction.solutions.contact import certify_contact
 

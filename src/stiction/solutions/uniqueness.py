@@ -37,11 +37,11 @@ CLOSE = 1e-14  # imbalance, over the momentum to be carried, at which it ends
 
 
 class Uniqueness(NamedTuple):
-    """What can be said of the impulses that belong to a solution's velocities.
+    """Which impulses are determined by a solution's velocities, and what spans the others.
 
     determined: (n,) whether a contact's impulse is the only one possible
-    dimension: of the impulses that move nothing
-    directions: (dimension, n, 3) a basis of them, in N s, each of unit size in units of its contacts
+    dimension: of the space of impulses that move nothing
+    directions: (dimension, n, 3) a basis of that space, in N s, each of unit size in units of its contacts
     redundant_joints: bilateral rows that depend on others, whose impulses are not determined either
     """
 

@@ -40,7 +40,7 @@ MANY = 400  # contacts beyond which the cone's last attempts, which may take min
 
 @cache
 def by_law(aim: float) -> dict[str, tuple[Solver, ...]]:
-    """Whom to ask under each law, the first choice first."""
+    """Solvers to try under each law, the first choice first."""
     return {
         "frictionless": (PrincipalPivot(), Baraff()),
         "viscous": (PrincipalPivot(),),
@@ -58,11 +58,11 @@ def newton(aim: float, last_cycles: int = ConeNewton.last_cycles) -> tuple[Solve
 
 @dataclass(frozen=True)
 class Auto:
-    """Picks solvers by the problem; `solve` asks them in turn until one answer is certified.
+    """Chooses solvers by the problem; `solve` tries them in turn until an answer is certified.
 
-    aim: violation, in units of the largest free contact velocity, at which iterations on the friction cone end; None
-        for AIM times the tolerance of the certificate: what a step leaves of a velocity that should be zero is there
-        in every step, as creep
+    aim: violation, in units of the largest free contact velocity, at which iterations on the friction cone stop; None
+        for AIM times the tolerance of the certificate. It is that small because velocities that should be zero, and
+        are not, add up to creep over many steps
     """
 
     aim: float | None = None
@@ -79,15 +79,15 @@ class Auto:
     )
 
     def aim_of(self, tolerance: float) -> float:
-        """Where iterations end for certificates of this tolerance."""
+        """The violation at which iterations stop for certificates of this tolerance."""
         return max(AIM * tolerance, ROUNDING) if self.aim is None else self.aim
 
     def aimed(self, tolerance: float) -> Auto:
-        """The same with its aim settled."""
+        """The same choice with its aim fixed."""
         return self if self.aim is not None else aimed_at(self.aim_of(tolerance))
 
     def order(self, problem: BoxLCP | ContactProblem) -> tuple[Solver, ...]:
-        """Whom to ask, the first choice first."""
+        """Solvers to try, the first choice first."""
         if isinstance(problem, ContactProblem):
             if problem.slip is not None and problem.slides:
                 return SLIDING

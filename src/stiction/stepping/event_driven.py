@@ -50,11 +50,11 @@ class EventDriven:
 
     method: "euler" (symplectic, dampers implicit) or "rk4" (classical Runge–Kutta, all forces explicit)
     restitution, impact: of impacts, as in `TimeStepping`
-    viscosity: in N / (m/s), of every contact, for the law `Viscous`
-    touch: gap in m, above or below zero, at which bodies touch; slower than touch / timestep is at rest
-    impacts: in one step with restitution; those after are inelastic
-    recovery: speed, in m/s, at which overlaps and errors of joints are taken back at most
-    tolerance: of the certificates
+    viscosity: of every contact, in N / (m/s), for the law `Viscous`
+    touch: bodies whose gap is at most this, in m, are in contact; contacts slower than touch / timestep are at rest
+    impacts: number of impacts with restitution in one step; later ones are inelastic
+    recovery: largest speed, in m/s, at which overlaps and joint errors are corrected
+    tolerance: largest residual that counts as solved
     """
 
     method: str = "euler"

@@ -81,7 +81,7 @@ class Simulation:
             yield self.step()
 
     def reset(self) -> None:
-        """Back to the beginning; nothing is remembered of what was before."""
+        """Return to the initial state and forget everything since, warm starts included."""
         with alone(self.data):
             reset(self.model, self.data, START)
             self.engine = Engine(self.scene, self.data)
@@ -121,7 +121,7 @@ class Simulation:
         problem.save(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Everything that the next step depends on: model, state, warm start, law, solver, stepper.
+        """Write everything that the next step depends on: model, state, warm start, law, solver, stepper.
 
         A scene's `control` is a function, which no file can hold: give it to `restore` again.
         """
@@ -140,7 +140,7 @@ class Simulation:
 
     @classmethod
     def restore(cls, path: str | os.PathLike[str], *, control: Any = None) -> Simulation:
-        """A simulation that goes on bit by bit as the saved one would have; a file that was altered is refused."""
+        """A simulation that continues with the same bits as the saved one would have; altered files are refused."""
         file = Path(path)
         if not file.is_file():
             raise InvalidScene(f"restore: there is no file {file}")

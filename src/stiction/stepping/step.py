@@ -31,9 +31,8 @@ def step(
 ) -> Report:
     """One step of `model.opt.timestep` with exact contact, on any compiled model.
 
-    The model stays as it is; what is edited in it between steps is seen at once. If a contact problem is not solved,
-    SolveFailed is raised and the state is what it was. Threads may step data of one model at the same time, each its
-    own.
+    The model is not changed, and edits to it between steps take effect at once. If a contact problem is not solved,
+    SolveFailed is raised and the state stays as it was. Threads may step different data of one model at the same time.
     """
     try:
         engine = _engines.get(data)

@@ -49,12 +49,12 @@ DEFAULT = Auto()
 class TimeStepping:
     """Velocity stepping with the model's timestep.
 
-    recovery: speed, in m/s, at which overlaps and errors of joints are taken back at most
-    restitution: of impacts, from 0 to 1; or by geoms: {"ball": 0.8, ("ball", "floor"): 0.6} (see `restitution`)
-    impact: "newton" or "poisson"
-    viscosity: in N / (m/s), of every contact, for the law `Viscous`
-    tolerance: of the certificate
-    warm: begin each solve from the last step's impulses
+    recovery: largest speed, in m/s, at which overlaps and joint errors are corrected
+    restitution: coefficient of all impacts, from 0 to 1, or by geoms: {"ball": 0.8, ("ball", "floor"): 0.6}
+    impact: "newton" (e times the approach speed) or "poisson" (e times the impulse that stopped it)
+    viscosity: of every contact, in N / (m/s), for the law `Viscous`
+    tolerance: largest residual that counts as solved
+    warm: start each solve from the last step's impulses
     """
 
     recovery: float = 0.1

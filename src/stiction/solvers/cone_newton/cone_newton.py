@@ -80,12 +80,12 @@ NONE = np.empty((0, 3))
 class ConeNewton:
     """Newton's method for contact with Coulomb friction on the circular cone.
 
-    max_cycles: Newton's method is begun so many times at most
+    max_cycles: starts of Newton's method
     max_steps: Newton steps in a cycle, one m × m system each
-    max_pyramids: so many answers for pyramids at most are begun at where all cycles fail
-    last_cycles: cycles of the two last attempts, where pyramids fail too: afresh, and from the best
-    tolerance: violation, in units of the largest free contact velocity, at which a solve ends; where Newton's method
-        stalls, it ends at a hundred times that, but not above 1e-9
+    max_pyramids: solutions for friction pyramids to start from, if all cycles fail
+    last_cycles: cycles of each of the two last attempts, if pyramids fail too: from zero, and from the best iterate
+    tolerance: violation, in units of the largest free contact velocity, at which a solve stops; after a stall, a
+        hundred times that is accepted, but never more than 1e-9
     """
 
     max_cycles: int = 20

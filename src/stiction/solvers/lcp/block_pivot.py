@@ -50,7 +50,7 @@ class BlockPivot:
     """Block principal pivoting, for LCP and BoxLCP.
 
     perturbation: part of the diagonal added to it, to solve semidefinite problems; its effect is removed afterwards
-    max_iterations: limit of factorizations in one go, and of Murty's pivots a hundred times as many
+    max_iterations: limit of factorizations in one try; Murty's pivots are limited to a hundred times as many
     """
 
     perturbation: float = 0.0

@@ -65,15 +65,15 @@ class BoxContract(Contract):
 class Splitting:
     """Normal and friction impulses split into box LCPs, for `BoxFriction` and `Coulomb(facets=4)`.
 
-    inner: the solver of these
+    inner: the solver of these problems
     first: "frictionless" or "sticky", what the first pass assumes of friction; a start replaces it
     joint: solve for normal and friction impulses at once in a pass, friction bounded by the pass before; else in turn
-    proximal: part of the diagonal by which a pass is drawn to the last one; 0 for passes as published
+    proximal: weight, as a part of the diagonal, that pulls a pass towards the last one; 0 for passes as published
     accelerate: "newton" for Newton's method after a few passes, "anderson" for combinations of passes, None for neither
-    max_passes: limit, if it is not Newton's method that finishes
-    max_cycles: Newton's method is begun so many times at most
+    max_passes: limit of passes without Newton's method
+    max_cycles: starts of Newton's method
     max_steps: Newton steps in a cycle, one m × m system each
-    tolerance: violation, in units of the largest free contact velocity, at which a solve ends
+    tolerance: violation, in units of the largest free contact velocity, at which a solve stops
     """
 
     inner: Solver = field(default_factory=Keller)

@@ -109,8 +109,8 @@ class StructuredLemke:
     seed: of the random covers; the same seed gives the same answer
     tries: paths followed before giving up
     max_pivots: limit of one path; 50 (n + m) + 50 if not given
-    afresh: systems of up to so many unknowns are inverted anew at every pivot; 8 covers one body, and takes 1.7 times
-        as long as updating, for the same answers
+    afresh: systems of up to this many unknowns are inverted again at every pivot; 8 covers one body, and takes 1.7
+        times as long as updating, with the same answers
     """
 
     reduced: bool = True
