@@ -354,20 +354,31 @@ def examples() -> list[str]:
 
 @pytest.mark.parametrize(
     "line",
-    [pytest.param(line, marks=pytest.mark.slow) if "cell-lemke" in line else line for line in examples()],
+    [
+        pytest.param(line, marks=pytest.mark.slow) if "cell-lemke" in line or " warm" in line else line
+        for line in examples()
+    ],
 )
 def test_examples_of_the_help_run(line, folder, capsys, monkeypatch):
     """As they stand, but for the time to simulate, with files of the names that they have."""
     arguments = line.split()[1:]
     if arguments[0] in ("bench", "study"):
         pytest.skip("takes minutes; other tests run these")
-    if "robot.mp4" in arguments:
+    if any(word.endswith(".mp4") for word in arguments):
         gl = pytest.importorskip("stiction.viewer.gl")
         try:
             gl.platform()
         except st.MissingDependency:
             pytest.skip("neither EGL nor OSMesa is installed")
     (folder / "robot.xml").write_text(FALLING)
+    pads = "".join(
+        f"<body><joint name='{side}' type='slide' axis='0 1 0'/><geom size='0.1' pos='{x} 0 1' mass='1'/></body>"
+        for side, x in (("left", -1), ("right", 1))
+    )
+    motors = "".join(f"<motor name='{side}' joint='{side}'/>" for side in ("left", "right"))
+    (folder / "gripper.xml").write_text(
+        FALLING.replace("</worldbody>", f"{pads}</worldbody><actuator>{motors}</actuator>")
+    )
     (folder / "robot.urdf").write_text(
         '<robot name="r"><link name="base"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
         'iyz="0"/></inertial><collision><geometry><sphere radius="0.1"/></geometry></collision></link></robot>'
@@ -382,10 +393,15 @@ def test_examples_of_the_help_run(line, folder, capsys, monkeypatch):
         stub.view = lambda simulation, **options: None
         monkeypatch.setitem(sys.modules, "stiction.viewer.browser", stub)
         monkeypatch.setattr("stiction.viewer.browser", stub, raising=False)
+        start = ModuleType("stiction.viewer.start")
+        start.view = lambda make, *where: None
+        monkeypatch.setitem(sys.modules, "stiction.viewer.start", start)
+        monkeypatch.setattr("stiction.viewer.start", start, raising=False)
+    seconds = "0.02" if arguments[0] == "compare" else "0"
     if "--seconds" in arguments:
-        arguments[arguments.index("--seconds") + 1] = "0"
-    elif arguments[0] == "run":
-        arguments += ["--seconds", "0"]
+        arguments[arguments.index("--seconds") + 1] = seconds
+    elif arguments[0] in ("run", "compare"):
+        arguments += ["--seconds", seconds]
     assert main(arguments) == 0, capsys.readouterr().err
 
 
