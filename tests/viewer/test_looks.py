@@ -179,6 +179,27 @@ def test_bodies_without_a_colour_get_one_each():
     assert model.geom("plain").rgba[:3].tolist() == [0.5, 0.5, 0.5]
 
 
+DRESSED = """<mujoco><asset>
+  <texture name="sky" type="skybox" builtin="flat" rgb1="1 0 0" width="32" height="32"/>
+  <texture name="tiles" type="2d" builtin="flat" rgb1="0 0.8 0" width="32" height="32"/>
+  <material name="tiles" texture="tiles"/></asset>
+<worldbody><geom type="plane" size="0 0 1" material="tiles"/>
+  <body pos="0 0 0.1"><freejoint/><geom size="0.1" rgba="0 0 1 1"/></body></worldbody></mujoco>"""
+
+
+@needs_opengl
+def test_a_model_keeps_the_sky_and_the_floor_that_it_brings():
+    simulation = st.Simulation(st.Scene.from_xml(DRESSED))
+    assert backdrop.own_sky(simulation.model)
+    assert not backdrop.own_sky(st.Scene.named("box-on-plane").model)
+    pictures = Pictures(simulation, 160, 120, words=False)
+    shown = pictures.take().astype(int)
+    pictures.close()
+    top, bottom = shown[2, 80], shown[-2, 80]
+    assert top[0] > 150 > 2 * max(top[1], top[2]), "red sky"
+    assert bottom[1] > 2 * max(bottom[0], bottom[2]), "green floor"
+
+
 @pytest.mark.parametrize(("name", "floor"), [
     ("box-on-plane", True), ("inclined-plane", True), ("pinched-capsule", False), ("block-in-groove", False),
     ("peg-in-hole", False),

@@ -88,6 +88,11 @@ def tint(model: Any) -> None:
         model.geom_rgba[geom, :3] = np.array(TINTS[(int(body[geom]) - 1) % len(TINTS)]) / 255.0
 
 
+def own_sky(model: Any) -> bool:
+    """Whether a model brings a sky, which is then left to it, as is a floor with a material."""
+    return bool((np.asarray(model.tex_type) == mujoco().mjtTexture.mjTEXTURE_SKYBOX).any())
+
+
 def planes(model: Any) -> list[int]:
     """Planes that are fixed and have no material of their own."""
     mj = mujoco()
@@ -117,10 +122,12 @@ def dress(scene: Any, model: Any, data: Any, camera: Camera, floor: int | None) 
             g.pos[:] -= back * camera.distance * g.mat[:, 2]
     if floor is not None:
         add_tiles(scene, np.array(data.geom_xpos[floor]), np.array(data.geom_xmat[floor]).reshape(3, 3), camera)
-    add_wall(scene, model, camera)
     add_light(scene, camera)
-    scene.flags[mj.mjtRndFlag.mjRND_FOG] = scene.flags[mj.mjtRndFlag.mjRND_SHADOW] = 1
-    scene.flags[mj.mjtRndFlag.mjRND_HAZE] = 0
+    scene.flags[mj.mjtRndFlag.mjRND_SHADOW] = 1
+    scene.flags[mj.mjtRndFlag.mjRND_FOG] = not own_sky(model)
+    if not own_sky(model):
+        add_wall(scene, model, camera)
+        scene.flags[mj.mjtRndFlag.mjRND_HAZE] = 0
 
 
 def add_tiles(scene: Any, at: NDArray[np.float64], turn: NDArray[np.float64], camera: Camera) -> None:

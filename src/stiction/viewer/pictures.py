@@ -66,7 +66,6 @@ class Pictures:
         self.floor = backdrop.floor_of(self.model)
         self.horizon = 1.0 if self.floor is None else backdrop.horizon_of(self.follower.camera)
         self.sky = backdrop.sky(width, height, None if self.floor is None else self.horizon)
-        self.own_sky = bool((np.asarray(self.model.tex_type) == mj.mjtTexture.mjTEXTURE_SKYBOX).any())
         self._open()
 
     _closed = True
@@ -124,7 +123,7 @@ class Pictures:
         mj.mjv_updateScene(self.model, data, self.option, mj.MjvPerturb(), look, everything, self.scene)
         backdrop.dress(self.scene, self.model, data, camera, self.floor)
         picture, depth = self._drawn(self.scene)
-        if not self.own_sky:
+        if not backdrop.own_sky(self.model):
             above = slice(None, max(0, round(self.horizon * self.height)))
             np.copyto(picture[above], self.sky[above], where=(depth[above] > self._beyond())[:, :, None])
         shown = self.forces and self.simulation.report is not None
