@@ -187,12 +187,13 @@ def test_what_starts_at_a_keyframe_is_reset_to_it():
 
 def test_pictures_go_on_while_a_step_takes_long():
     """A stepper that waits stands for a kernel that is compiled."""
-    ready = threading.Event()
+    entered, ready = threading.Event(), threading.Event()
 
     class Waits:
         own = st.TimeStepping()
 
         def step(self, engine, law, solver):
+            entered.set()
             assert ready.wait(60.0)
             return self.own.step(engine, law, solver)
 
@@ -203,7 +204,7 @@ def test_pictures_go_on_while_a_step_takes_long():
     viewer.start()
     try:
         viewer.watched.set()
-        wait_for(lambda: viewer._told > viewer._drawn - 1.0)
+        assert entered.wait(60.0)
         began = held.history.span[0]
         viewer._past.look_at(held.history.at(began))
         wait_for(lambda: viewer.shown.time == began)  # drawn while the step is on its way
@@ -325,6 +326,18 @@ def test_actuators_have_their_names_and_ranges_and_follow_a_keyframe():
         viewer.session.obey()
         drive.follow()
         assert drive.sliders[0].value == -4.0
+    finally:
+        viewer.close()
+
+
+def test_controls_that_are_given_are_held_by_sliders():
+    viewer = on_page(st.Scene.from_xml(KEYED), held={0: 15.0})
+    try:
+        assert viewer._drive.by_hand.value
+        assert viewer._drive.sliders[0].value == 15.0
+        steps(viewer.session, 20)
+        assert viewer.session.simulation.data.ctrl[0] == 15.0
+        assert viewer.session.simulation.data.qvel[0] > 0.1  # more than friction holds
     finally:
         viewer.close()
 

@@ -47,6 +47,7 @@ def view(
     *,
     laws: Mapping[str, Law] | None = None,
     solvers: Mapping[str, Any] | None = None,
+    held: Mapping[int, float] | None = None,
     opened: Callable[[str], None] | None = None,
 ) -> None:
     """Show a simulation until Ctrl-C.
@@ -54,9 +55,10 @@ def view(
     host: the machine's own address or name, or 0.0.0.0, to be reached from elsewhere; anybody there can then drive it
     port: the next free one from here is taken
     laws, solvers: offered by name instead of all that apply
+    held: controls of actuators, by number, until their sliders are moved
     opened: called with the page's address
     """
-    viewer = Viewer(simulation, host, port, laws=laws, solvers=solvers)
+    viewer = Viewer(simulation, host, port, laws=laws, solvers=solvers, held=held)
     if opened is not None:
         opened(viewer.url)
     viewer.run()
@@ -79,6 +81,7 @@ class Viewer:
         *,
         laws: Mapping[str, Law] | None = None,
         solvers: Mapping[str, Any] | None = None,
+        held: Mapping[int, float] | None = None,
         server: Any = None,
         others: bool = False,
     ) -> None:
@@ -87,6 +90,7 @@ class Viewer:
         self.server.gui.set_panel_label(simulation.scene.description.rstrip("."))
         self._others = others
         self.session = Session(simulation, laws, solvers)
+        self.session.hand.held = dict(held or {})
         self.shown = Shown(simulation, self.session.moment)
         self.stage = Stage(self.server, self.shown)
         self.compiling = compiling()

@@ -38,7 +38,7 @@ class Drive:
         if not ranges:
             return
         with gui.add_folder("Drive"):
-            driven = session.hand.scene.control is not None
+            driven = session.hand.scene.control is not None and not session.hand.held
             self.by_hand = gui.add_checkbox("By hand", initial_value=not driven)
             for name, low, high, now in ranges:
                 slider = gui.add_slider(name, low, high, (high - low) / 200.0 or 1.0, now, disabled=driven)

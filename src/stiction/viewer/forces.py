@@ -23,6 +23,7 @@ LONGEST = 2.0  # times that: an impact may stick out, but not fill the picture
 SHORTEST = 0.04
 SETTLE = 0.5  # s, in which the scale follows the forces
 CONE = 0.12  # height of a friction cone, over the extent of the scene
+CLOSE = 0.3  # the same of the one that is looked at
 
 
 class Look(NamedTuple):
@@ -124,7 +125,7 @@ def cones(
     """Of the contacts that carry force, opening to where the force on the moving body may point.
 
     friction: (n, 2) coefficients; those of the simulation's last step if None
-    only: this contact alone, whether it carries force or not
+    only: this contact alone, whether it carries force or not, and larger, so that it sticks out of bodies
     """
     if isinstance(simulation.law, Frictionless) or not len(contacts):
         return Cones(np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros(0, np.int64))
@@ -132,7 +133,7 @@ def cones(
         friction = friction_of(simulation)
     carries = contacts.force[:, 0] > 0.0 if only is None else np.arange(len(contacts)) == only
     pressed = np.flatnonzero(carries & np.all(friction > 0.0, axis=1))
-    height = CONE * float(simulation.model.stat.extent)
+    height = (CONE if only is None else CLOSE) * float(simulation.model.stat.extent)
     size = height * np.column_stack([friction, np.ones(len(friction))])[pressed]
     # An open cone as wide as the scene says nothing: of friction over one, the height shrinks instead.
     size /= np.maximum(size[:, :2].max(axis=1, initial=0.0) / height, 1.0)[:, None]

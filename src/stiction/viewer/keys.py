@@ -27,10 +27,17 @@ KEYS = (
 )
 
 # Space and Enter press a button that was reached with Tab, and arrows move a slider that has the focus, as everywhere:
-# such keys stay there. Letters in fields are no commands for viser already.
-SCRIPT = """<script>addEventListener("DOMContentLoaded", () => document.body.addEventListener("keydown", (event) => {
-  const at = document.activeElement;
-  const pressed = [" ", "Enter"].includes(event.key) && at.matches("button:focus-visible, a:focus-visible");
-  const moved = /^(Arrow|Home|End|Page)/.test(event.key) && at.matches("[role=slider], [role=listbox], [role=option]");
-  if (pressed || moved) event.stopPropagation();
-}));</script>"""
+# such keys stay there. What was clicked gives the focus back, since keys in a field are no commands for viser.
+SCRIPT = """<script>addEventListener("DOMContentLoaded", () => {
+  document.body.addEventListener("keydown", (event) => {
+    const at = document.activeElement;
+    const pressed = [" ", "Enter"].includes(event.key) && at.matches("button:focus-visible, a:focus-visible");
+    const moved = /^(Arrow|Home|End|Page)/.test(event.key) && at.matches("[role=slider]");
+    if (pressed || moved) event.stopPropagation();
+    if (event.key === "Enter" && at.matches("input")) setTimeout(() => at.blur());
+  });
+  document.body.addEventListener("click", (event) => {
+    if (event.detail && event.target.closest("[role=option], [type=checkbox], button"))
+      setTimeout(() => document.activeElement.blur());
+  });
+});</script>"""
