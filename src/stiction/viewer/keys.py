@@ -27,17 +27,23 @@ KEYS = (
 )
 
 # Space and Enter press a button that was reached with Tab, and arrows move a slider that has the focus, as everywhere:
-# such keys stay there. What was clicked gives the focus back, since keys in a field are no commands for viser.
+# such keys stay there. What was clicked gives the focus back, since keys in a field are no commands for viser: at once,
+# for browsers that are busy take the next key before a timer, and again when a list that has closed took it back.
 SCRIPT = """<script>addEventListener("DOMContentLoaded", () => {
+  let tabbed = false;
+  const leave = () => document.activeElement.blur();
+  document.body.addEventListener("pointerdown", () => { tabbed = false; }, true);
   document.body.addEventListener("keydown", (event) => {
+    if (event.key === "Tab") tabbed = true;
     const at = document.activeElement;
-    const pressed = [" ", "Enter"].includes(event.key) && at.matches("button:focus-visible, a:focus-visible");
+    const pressed = tabbed && [" ", "Enter"].includes(event.key) && at.matches("button, a");
     const moved = /^(Arrow|Home|End|Page)/.test(event.key) && at.matches("[role=slider]");
     if (pressed || moved) event.stopPropagation();
-    if (event.key === "Enter" && at.matches("input")) setTimeout(() => at.blur());
+    if (event.key === "Enter" && at.matches("input")) setTimeout(leave);
   });
   document.body.addEventListener("click", (event) => {
-    if (event.detail && event.target.closest("[role=option], [type=checkbox], button"))
-      setTimeout(() => document.activeElement.blur());
+    if (!event.detail || !event.target.closest("[role=option], [type=checkbox], button")) return;
+    leave();
+    setTimeout(leave);
   });
 });</script>"""

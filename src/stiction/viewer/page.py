@@ -104,9 +104,8 @@ def table(contacts: Contacts | None, most: int = 40) -> str:
         )
     )
     more = f"<p>and {len(contacts) - most} more</p>" if len(contacts) > most else ""
-    return (
-        f'<div id="stiction-contacts" style="{BOX}; overflow-x: auto"><table><tr>{head}</tr>{body}</table>{more}</div>'
-    )
+    whole = f'<table style="font-size: 0.92em"><tr>{head}</tr>{body}</table>{more}'
+    return f'<div id="stiction-contacts" style="{BOX}; overflow-x: auto">{whole}</div>'
 
 
 def left(text: str) -> str:

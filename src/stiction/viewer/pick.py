@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.solutions.contact import Mode
+from stiction.viewer.forces import ROUNDING, strongest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,6 +59,7 @@ def facts(moment: Moment, number: int) -> list[tuple[str, str]]:
     assert slip is not None
     touch = contacts[number]
     normal, along = float(touch.force[0]), np.asarray(touch.force[1:], float)
+    along = np.where(np.abs(along) > ROUNDING * strongest(contacts), along, 0.0)
     lines: list[tuple[str, Any]] = [
         ("contact", f"{number + 1} of {len(contacts)}"),
         ("bodies", f"{touch.bodies[0]} – {touch.bodies[1]}"),

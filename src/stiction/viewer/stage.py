@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = "/stage"
 PIXELS = 24  # of a tile
+CLOSE = 1.2  # height of the friction cone of a chosen contact, over the longest arrow
 
 
 class Beneath:
@@ -199,7 +200,8 @@ class Stage:
     def _draw_cones(self, contacts: Contacts | None) -> None:
         only = None if self.show_cones else self.chosen
         friction = getattr(self.simulation, "friction", None)
-        made = None if contacts is None else cones(self.simulation, contacts, friction, only)
+        height = None if only is None else CLOSE * self.scale.size
+        made = None if contacts is None else cones(self.simulation, contacts, friction, only, height)
         if made is None or not len(made.apex):
             if self._cones is not None:
                 self._cones.visible = False
