@@ -331,12 +331,12 @@ def test_actuators_have_their_names_and_ranges_and_follow_a_keyframe():
 
 
 def test_controls_that_are_given_are_held_by_sliders():
-    viewer = on_page(st.Scene.from_xml(KEYED), held={0: 15.0})
+    viewer = on_page(st.Scene.from_xml(KEYED), held={0: 25.0})
     try:
         assert viewer._drive.by_hand.value
-        assert viewer._drive.sliders[0].value == 15.0
+        assert viewer._drive.sliders[0].value == 25.0
         steps(viewer.session, 20)
-        assert viewer.session.simulation.data.ctrl[0] == 15.0
+        assert viewer.session.simulation.data.ctrl[0] == 25.0
         assert viewer.session.simulation.data.qvel[0] > 0.1  # more than friction holds
     finally:
         viewer.close()
