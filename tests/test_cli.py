@@ -557,7 +557,11 @@ def test_view_opens_the_browser_viewer(folder, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "stiction.viewer.browser", stub)
     monkeypatch.setattr("stiction.viewer.browser", stub, raising=False)
     assert main(["view", "../given/falling.xml", "--law", "no-slip", "--port", "9000"]) == 0
-    assert (asked["host"], asked["port"], asked["law"]) == ("127.0.0.1", 9000, st.NoSlip())
+    assert (asked["host"], asked["port"], asked["law"], asked["held"]) == ("127.0.0.1", 9000, st.NoSlip(), {})
+    assert main(["view", "block-feeder", "--ctrl", "crank=12"]) == 0
+    assert asked["held"] == {0: 12.0}
+    assert main(["view", "block-feeder", "--ctrl", "crnk=12"]) == 2
+    assert "did you mean 'crank'?" in capsys.readouterr().err
     assert main(["view", "../given/falling.xml", "--port", "99999"]) == 2
     assert "--port must be from 1 to 65535" in capsys.readouterr().err
 

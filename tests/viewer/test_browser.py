@@ -216,6 +216,57 @@ def test_law_and_solver_switch_a_body_is_pushed_and_a_failure_is_told(shown):
 
 
 @pytest.mark.slow
+def test_the_past_is_scrubbed_by_mouse_and_keys_a_contact_inspected_and_a_film_saved(browser, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    viewer = Viewer(st.Simulation(st.Scene.named("box-on-plane")), port=0).start()
+    session, past = viewer.session, viewer._past
+    try:
+        page = open_page(browser, viewer.url, 1280, 800, color_scheme="dark")
+        state = page.locator("#stiction-status [data-state]")
+        wait_for(lambda: session.simulation.time > 0.5, "time does not run")
+        assert "darkMode" in page.url
+        page.keyboard.press("Space")
+        expect(state).to_have_text("paused")
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowLeft")
+        expect(state).to_have_text("looking back")
+        end = session.history.span[1]
+        assert past.moment.time < end - 0.5 * session.simulation.model.opt.timestep
+
+        track = page.locator(".mantine-Slider-root").first.bounding_box()
+        page.mouse.click(track["x"] + 0.3 * track["width"], track["y"] + 0.5 * track["height"])
+        wait_for(lambda: 0.2 * end < past.moment.time < 0.4 * end, "the slider does not scrub")
+        expect(page.locator("#stiction-status [data-time]")).to_have_text(f"{past.moment.time:.3f} s")
+        first = picture(page, "past-1-dark")
+        choose(page, "Inspect", "1: world – box")
+        expect(page.locator("#stiction-contact [data-mode]")).to_have_text("stick")
+        assert viewer.stage.chosen == 0
+        wait_for(lambda: changed(first, picture(page, "past-2-cone"), visibly=25) > 100, "there is no cone")
+
+        page.keyboard.press("F")  # the list has given the focus back
+        wait_for(lambda: not viewer.stage.show_forces, "F does nothing")
+        page.get_by_role("button", name="Go on from here").click()
+        wait_for(lambda: session.playing and session.history.span[1] < end, "it does not go on")
+        page.keyboard.press("Space")  # after a click on a button: once, and not that button again
+        expect(state).to_have_text("paused")
+        page.keyboard.press("Backspace")
+        wait_for(lambda: session.simulation.time == 0.0, "it was not reset")
+
+        choose(page, "As", "html")
+        page.get_by_role("button", name="Record", exact=True).click()
+        page.get_by_role("button", name="Stop and save").wait_for()
+        page.keyboard.press("Space")
+        wait_for(lambda: session.simulation.time > 0.3, "it does not run again")
+        page.get_by_role("button", name="Stop and save").click()
+        expect(page.locator("#stiction-record")).to_contain_text("saved")
+        assert [path.suffix for path in tmp_path.iterdir()] == [".html"]
+        picture(page, "past-3-saved")
+        page.context.close()
+    finally:
+        viewer.close()
+
+
+@pytest.mark.slow
 def test_a_scene_is_chosen_from_pictures_and_left_again(browser):
     start = Start(lambda name: st.Simulation(st.Scene.named(name)), port=0)
     thread = threading.Thread(target=start.run)

@@ -277,6 +277,7 @@ def test_the_scene_is_moved_under_a_camera_that_stays_and_the_floor_with_it():
         stage, simulation = viewer.stage, viewer.session.simulation
         for _ in simulation.run(0.5):
             pass
+        viewer.shown.show(viewer.session.look())
         stage.draw(simulation.contacts)
         slid = simulation.data.xpos[1]
         assert stage.offset[0] == pytest.approx(slid[0], abs=0.2 * stage.follower.first.distance)
@@ -292,6 +293,7 @@ def test_the_scene_is_moved_under_a_camera_that_stays_and_the_floor_with_it():
         stage.follows = False
         for _ in simulation.run(0.1):
             pass
+        viewer.shown.show(viewer.session.look())
         stage.draw(simulation.contacts)
         assert np.array_equal(stage.offset, before)
     finally:

@@ -10,12 +10,13 @@ import socket
 import tempfile
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from stiction.cli.drive import Driving
+from stiction.cli.drive import Driving, held_values
 from stiction.cli.output import check_writable, plain, progress, say, table, tell
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
@@ -135,6 +136,7 @@ def view(
         stiction view
         stiction view block-feeder
         stiction view robot.xml --law no-slip --port 9000
+        stiction view gripper.xml --ctrl left=10 --ctrl right=10
     """
     from stiction.viewer import browser
 
@@ -150,8 +152,10 @@ def view(
 
         start.view(lambda name: stepping.simulation(name, reading, driving), host, wanted, told, allow_origin)
         return 0
-    simulation = stepping.simulation(scene, reading, driving)
-    browser.view(simulation, host=host, port=wanted, allow_origins=allow_origin, opened=told)
+    simulation = stepping.simulation(scene, reading, replace(driving, ctrl=()))
+    # Sliders of the page hold these, so that they can be moved.
+    held = held_values(simulation.model, driving.ctrl)
+    browser.view(simulation, host=host, port=wanted, allow_origins=allow_origin, held=held, opened=told)
     return 0
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from stiction.optional import viser
+from stiction.viewer.keys import SCRIPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <rect width="32" height="32" rx="7" fill="#eef3f8"/><path d="M16 27 6 12h20z" fill="#e69f00"/>
 <path d="M16 27V8" stroke="#1a1a1a" stroke-width="2.4"/><path d="m16 3 4 7h-8z" fill="#005ca8"/></svg>"""
+
+# viser's page is dark where its address says so; ours is where the person's other pages are.
+DARK = """<script>if (matchMedia("(prefers-color-scheme: dark)").matches && !location.search.includes("darkMode"))
+  history.replaceState(null, "", location.pathname + (location.search ? location.search + "&" : "?") + "darkMode=true");
+</script>"""
 
 
 def branded(page: str, title: str) -> str:
@@ -50,7 +56,8 @@ def page_folder(title: str) -> Path:
         elif path.name != "index.html":
             shutil.copy(path, folder)
     page = (given / "index.html").read_text(encoding="utf-8")
-    (folder / "index.html").write_text(branded(page, title), encoding="utf-8")
+    page = branded(page, title).replace("</title>", f"</title>{DARK}{SCRIPT}", 1)
+    (folder / "index.html").write_text(page, encoding="utf-8")
     return folder
 
 

@@ -23,6 +23,7 @@ LONGEST = 2.0  # times that: an impact may stick out, but not fill the picture
 SHORTEST = 0.04
 SETTLE = 0.5  # s, in which the scale follows the forces
 CONE = 0.12  # height of a friction cone, over the extent of the scene
+ROUNDING = 1e-12  # of the strongest force: less is shown as none
 
 
 class Look(NamedTuple):
@@ -107,16 +108,34 @@ class Cones(NamedTuple):
     mode: NDArray[np.int64]
 
 
-def cones(simulation: Simulation, contacts: Contacts) -> Cones:
-    """Of the contacts that carry force, opening to where the force on the moving body may point."""
-    if isinstance(simulation.law, Frictionless) or not len(contacts):
-        return Cones(np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros(0, np.int64))
+def friction_of(simulation: Simulation) -> NDArray[np.float64]:
+    """(n, 2) coefficients along both tangents, of the contacts of the last step."""
     gathered = simulation.engine.gathered
     assert gathered is not None
     source = gathered.source[gathered.kind == CONTACT]
-    friction = np.array(simulation.data.contact.friction)[source, :2]
-    pressed = np.flatnonzero((contacts.force[:, 0] > 0.0) & np.all(friction > 0.0, axis=1))
-    height = CONE * float(simulation.model.stat.extent)
+    return np.array(simulation.data.contact.friction)[source, :2]
+
+
+def cones(
+    simulation: Any,
+    contacts: Contacts,
+    friction: NDArray[np.float64] | None = None,
+    only: int | None = None,
+    height: float | None = None,
+) -> Cones:
+    """Of the contacts that carry force, opening to where the force on the moving body may point.
+
+    friction: (n, 2) coefficients; those of the simulation's last step if None
+    only: this contact alone, whether it carries force or not
+    height: in m; a part of the scene's extent if None
+    """
+    if isinstance(simulation.law, Frictionless) or not len(contacts):
+        return Cones(np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros(0, np.int64))
+    if friction is None:
+        friction = friction_of(simulation)
+    carries = contacts.force[:, 0] > 0.0 if only is None else np.arange(len(contacts)) == only
+    pressed = np.flatnonzero(carries & np.all(friction > 0.0, axis=1))
+    height = CONE * float(simulation.model.stat.extent) if height is None else height
     size = height * np.column_stack([friction, np.ones(len(friction))])[pressed]
     # An open cone as wide as the scene says nothing: of friction over one, the height shrinks instead.
     size /= np.maximum(size[:, :2].max(axis=1, initial=0.0) / height, 1.0)[:, None]
@@ -144,15 +163,20 @@ def quaternions(turns: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(Rotation.from_matrix(turns).as_quat(scalar_first=True))
 
 
+def strongest_first(contacts: Contacts, most: int) -> NDArray[np.int64]:
+    return np.asarray(np.argsort(-contacts.force[:, 0], kind="stable")[:most])
+
+
 def rows(contacts: Contacts, most: int = 40) -> list[tuple[str, str, float, float, float]]:
     """Who touches whom, mode, normal force and friction in N, gap in m; the strongest first."""
-    order = np.argsort(-contacts.force[:, 0], kind="stable")[:most]
     table = []
-    for i in order:
+    floor = ROUNDING * strongest(contacts)
+    for i in strongest_first(contacts, most):
         touch = contacts[int(i)]
         word = touch.mode.name.lower()
         symbol = LOOKS[touch.mode].symbol if touch.mode in LOOKS else "○"
         friction = float(np.hypot(touch.force[1], touch.force[2]))
+        friction = friction if friction > floor else 0.0
         pair = f"{touch.bodies[0]} – {touch.bodies[1]}"
         table.append((pair, f"{symbol} {word}", float(touch.force[0]), friction, touch.gap))
     return table

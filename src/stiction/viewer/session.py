@@ -1,7 +1,8 @@
 """A simulation in somebody's hands: play, pause, step, reset, speed, law, solver, actuators, and a pull on a body.
 
 All that a viewer decides is here, and nothing that it draws. Commands may come from any thread: `post` keeps them, and
-the thread that steps obeys them between two steps.
+the thread that steps obeys them between two steps. Whoever draws looks at `moment`, never at the simulation: the thread
+of `work` may compile a kernel for a minute while pictures go on.
 """
 
 from __future__ import annotations
@@ -14,22 +15,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.bodies.scene import START
+from stiction.bodies.state import names, set_state
 from stiction.errors import InvalidScene, StictionError
+from stiction.optional import mujoco
+from stiction.stepping.engine import Engine
 from stiction.viewer.choices import laws_for, solvers_for
+from stiction.viewer.history import History, Moment
 from stiction.viewer.push import Grip, can_be_pulled
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
 
     from stiction.bodies.scene import Scene
     from stiction.problems.laws import Law
     from stiction.stepping.simulation import Simulation
 
 SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+PICTURE = 1.0 / 60.0  # s, between pictures, and between moments that are kept
+BREATH = 0.001  # s, in which the thread that steps lets others work
 
 
 class Session:
     """What a person does to a simulation. A step that fails pauses it, and `failure` says why.
+
+    moment: the simulation as it was last seen; others are in `history`
+    made: steps since the beginning, whatever was reset
 
     laws, solvers: offered by name; None for all that apply. Solvers given here are offered under every law.
     """
@@ -43,7 +57,10 @@ class Session:
         self.simulation = simulation
         self.playing, self.speed = True, 1.0
         self.failure: str | None = None
-        self.steps = 0
+        self.steps = self.made = 0
+        self.keyframe = keyframe_of(simulation)
+        self.history = History()
+        self._names = names(simulation.model)
         self.hand = Hand(simulation.scene)
         simulation.scene = steered(simulation.scene, self.hand)
         simulation.engine.scene = simulation.scene
@@ -54,6 +71,28 @@ class Session:
         self.law = named(self.laws, simulation.law)
         self.solvers = self._offered()
         self.solver = named(self.solvers, simulation.solver)
+        self.moment = self.look()
+
+    def look(self) -> Moment:
+        """Keep the present moment."""
+        moment = Moment.of(self.simulation, self.hand.began, self.hand.grip)
+        if moment.contacts is not None:  # one list of names is enough for all
+            moment.contacts.geoms, moment.contacts.bodies = self._names
+        self.history.add(moment)
+        self.moment = moment
+        return moment
+
+    def work(self, closing: threading.Event, watched: threading.Event) -> None:
+        """Obey, and step as far as the clock has come, until `closing`; time stands still until `watched`."""
+        clock = time.perf_counter()
+        while not closing.wait(BREATH):
+            self.obey()
+            passed = time.perf_counter() - clock
+            if passed < PICTURE:
+                continue
+            clock += passed
+            if watched.is_set():
+                self.advance(min(passed, 0.1), PICTURE)
 
     def post(self, command: Callable[[], None]) -> None:
         """Have the stepping thread do this, in the order in which it was asked for."""
@@ -78,6 +117,12 @@ class Session:
 
     def step(self) -> bool:
         """One step; False if it failed."""
+        done = self._step()
+        if done:
+            self.look()
+        return done
+
+    def _step(self) -> bool:
         try:
             self.simulation.step()
         except Exception as error:  # whatever a step does, the page must outlive it
@@ -85,6 +130,7 @@ class Session:
             return False
         self.failure = None
         self.steps += 1
+        self.made += 1
         return True
 
     def _fail(self, error: Exception) -> None:
@@ -92,9 +138,39 @@ class Session:
         self.failure, self.playing = f"{kind}{error}", False
 
     def reset(self) -> None:
+        """Back to the keyframe that is chosen, or to the beginning; what was kept is forgotten."""
         self.release()
-        self.simulation.reset()
+        simulation = self.simulation
+        simulation.reset()
+        if self.keyframe is not None:
+            mujoco().mj_resetDataKeyframe(simulation.model, simulation.data, self.keyframe)
+            simulation.engine = Engine(simulation.scene, simulation.data)
+            # A keyframe says what actuators do as well.
+            self.hand.held = {i: float(simulation.data.ctrl[i]) for i in self.hand.held}
         self.failure, self.steps, self._owed = None, 0, 0.0
+        self.hand.began = None
+        self.history.clear()
+        self.look()
+
+    def set_keyframe(self, name: str) -> None:
+        """Which one to reset to, and reset."""
+        offered = keyframes(self.simulation.model)
+        self.keyframe = chosen("keyframe", offered, name)
+        self.reset()
+
+    def go_on(self, moment: Moment) -> None:
+        """From a moment that was kept; what came after it is forgotten."""
+        self.release()
+        simulation = self.simulation
+        set_state(simulation.model, simulation.data, moment.state)
+        simulation.data.qacc[:] = moment.acceleration
+        simulation.engine = Engine(simulation.scene, simulation.data)
+        simulation.engine.last = moment.sheet
+        simulation.report = None  # MuJoCo's list of contacts is that of a later step
+        self.hand.began = None
+        self.history.forget_after(moment.time)
+        self.moment = moment
+        self.failure, self._owed = None, 0.0
 
     def advance(self, seconds: float, allowed: float = 1.0 / 60.0) -> int:
         """Steps for so many seconds of a clock, as far as they fit in the allowed time; what does not is forgotten."""
@@ -105,11 +181,13 @@ class Session:
         deadline = time.perf_counter() + allowed
         made = 0
         while self._owed >= dt and self.playing:
-            made += self.step()
+            made += self._step()
             self._owed -= dt
             if time.perf_counter() > deadline:
                 self._owed = min(self._owed, dt)
                 break
+        if made:
+            self.look()
         return made
 
     def set_speed(self, speed: float) -> None:
@@ -156,14 +234,19 @@ class Session:
 
 
 class Hand:
-    """What a person adds to a scene's own control: actuators that are held at a value, and a pull."""
+    """What a person adds to a scene's own control: actuators that are held at a value, and a pull.
+
+    began: positions from which the last step began, which MuJoCo has overwritten when the step is over
+    """
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.held: dict[int, float] = {}
         self.grip: Grip | None = None
+        self.began: NDArray[np.float64] | None = None
 
     def __call__(self, model: Any, data: Any) -> None:
+        self.began = data.qpos.copy()
         if self.scene.control is not None:
             self.scene.control(model, data)
         for actuator, value in self.held.items():
@@ -192,6 +275,25 @@ def chosen(what: str, offered: Mapping[str, Any], name: str) -> Any:
     if name not in offered:
         raise InvalidScene(f"there is no {what} {name!r}; there are {', '.join(offered)}")
     return offered[name]
+
+
+def keyframes(model: Any) -> dict[str, int | None]:
+    """Numbers of the keyframes by name; None is where the scene begins by itself."""
+    own = {model.key(i).name or f"keyframe {i}": i for i in range(model.nkey)}
+    own.pop(START, None)
+    return {"the beginning": None} | own
+
+
+def keyframe_of(simulation: Simulation) -> int | None:
+    """The keyframe at which a simulation stands that has not begun."""
+    model, data = simulation.model, simulation.data
+    if simulation.report is not None:
+        return None
+    for i in keyframes(model).values():
+        if i is not None and np.array_equal(model.key_qpos[i], data.qpos) and data.time == model.key_time[i]:
+            begun = simulation.scene.data()
+            return None if np.array_equal(begun.qpos, data.qpos) else i
+    return None
 
 
 def actuator_ranges(simulation: Simulation) -> list[tuple[str, float, float, float]]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = "/stage"
 PIXELS = 24  # of a tile
+CLOSE = 1.2  # height of the friction cone of a chosen contact, over the longest arrow
 
 
 class Beneath:
@@ -53,6 +54,7 @@ class Stage:
     place: where that node is, in m
     floor: whether its floor is drawn
     lines: in place of the caption, None for scene, law, engine and time
+    chosen: number of a contact that is marked, and whose friction cone is shown
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Stage:
         camera = self.follower.camera
         self.scale = Scale(0.5 * camera.distance)
         self.show_forces, self.show_cones = True, False
+        self.chosen: int | None = None
         self.lines: list[str] | None = None
         self._arrows = {mode: self._add_arrows(mode.name.lower(), look) for mode, look in LOOKS.items()}
         self._pull = self._add_arrows("pull", PULL)
@@ -91,6 +94,7 @@ class Stage:
         self._caption = server.scene.add_label(
             f"{root}/caption", words_of(simulation), position=self._above(), anchor="bottom-center"
         )
+        self._mark = server.scene.add_label(f"{root}/mark", "", anchor="bottom-left", visible=False)
         server.scene.set_background_image(backdrop.sky(64, 256), format="png")
         server.scene.configure_environment_map(environment_intensity=0.35)
         server.scene.configure_default_lights(enabled=True, cast_shadow=True)
@@ -167,7 +171,8 @@ class Stage:
                 set_arrows(handle, ends[mode] + self._moved if self.show_forces and ends else None, LOOKS[mode])
             pulled = None if grip is None else np.stack([grip.point(data), grip.target])[None] + self._moved
             set_arrows(self._pull, pulled, PULL)
-            self._draw_cones(contacts if self.show_cones else None)
+            self._draw_cones(contacts if self.show_cones or self.chosen is not None else None)
+            self._draw_mark(contacts)
 
     def _draw_bodies(self, data: Any) -> None:
         """As `update_from_mjdata` of mjviser, which can keep a body in the middle, but not what we look at."""
@@ -193,7 +198,10 @@ class Stage:
                 self._move_floor()
 
     def _draw_cones(self, contacts: Contacts | None) -> None:
-        made = None if contacts is None else cones(self.simulation, contacts)
+        only = None if self.show_cones else self.chosen
+        friction = getattr(self.simulation, "friction", None)
+        height = None if only is None else CLOSE * self.scale.size
+        made = None if contacts is None else cones(self.simulation, contacts, friction, only, height)
         if made is None or not len(made.apex):
             if self._cones is not None:
                 self._cones.visible = False
@@ -218,6 +226,19 @@ class Stage:
             batched_positions=made.apex + self._moved, batched_wxyzs=made.quaternion, batched_scales=made.size,
             batched_colors=colours, opacity=0.35, side="double", lod="off", cast_shadow=False, receive_shadow=False,
         )  # fmt: skip
+
+    def _draw_mark(self, contacts: Contacts | None) -> None:
+        """The number of the chosen contact, where it is."""
+        shown = contacts is not None and self.chosen is not None and self.chosen < len(contacts)
+        if shown:
+            assert contacts is not None
+            assert self.chosen is not None
+            self._mark.position = contacts.position[self.chosen] + self._moved
+            words = f"contact {self.chosen + 1}: {np.linalg.norm(contacts.force[self.chosen]):.4g} N"
+            if self._mark.text != words:
+                self._mark.text = words
+        if self._mark.visible != shown:
+            self._mark.visible = shown
 
     def holds(self) -> Iterator[tuple[Any, NDArray[np.int32]]]:
         """What can be dragged: handles of the scene, and the bodies that their instances are."""
