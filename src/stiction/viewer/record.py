@@ -68,8 +68,10 @@ class Recorder:
             raise InvalidScene(unwritable(self.path, "record", error)) from None
         try:
             self._film = self._open(fps, width, height, camera, forces)
-        except BaseException:
+        except BaseException as error:
             self._part.discard()
+            if isinstance(error, OSError):
+                raise InvalidScene(unwritable(self.path, "record", error)) from None
             raise
 
     def _open(self, fps: float, width: int, height: int, camera: Any, forces: bool) -> Film | Replay:

@@ -33,6 +33,7 @@ LARGEST = 12
 CERTAIN = 1e-12  # residual at which the search ends
 FOUND = 1e-9  # residual that counts as a solution
 OUTSIDE = 1e-3  # distance from its bounds, in scaled units, from which a trial is not judged
+SINGULAR = 1e-11  # pivot, over its row, of a support that is solved as a linear program
 WEAK_PIVOT = 1e-6  # free variables whose pivot is below this part of the largest entry are not eliminated
 
 
@@ -62,13 +63,12 @@ class Enumerate:
         )
         if not residual <= FOUND:
             for code in singular[:skipped]:
-                point = point_of_singular_support(few, decode(choices, int(code)))
-                if point is not None:
+                for point in points_of_singular_support(few, decode(choices, int(code))):
                     new = natural_map(few.H, few.vectors, point, w)[0]
                     if new < residual:
                         z, residual = point, new
-                    if residual <= FOUND:
-                        break
+                if residual <= FOUND:
+                    break
         # A support whose numbers overflowed has not been decided.
         nothing = Status.SINGULAR if lost else Status.NO_SOLUTION
         answer = np.clip(whole_answer(whole, few, z) * column, problem.lo, problem.hi)
@@ -165,11 +165,18 @@ def decode(choices: NDArray[np.int64], code: int) -> NDArray[np.int64]:
     return state
 
 
-def point_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> Vector | None:
-    """A point with this support, by linear programming; None if there is none."""
+def points_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> list[Vector]:
+    """A point with this support, by linear programming, and the same with its rows solved once more; none if none is.
+
+    Programs are solved to a tolerance that knows no units, so rows are divided by their constants first.
+    """
     from scipy.optimize import linprog
 
-    H, (q, least, most) = problem.H, problem.vectors
+    q, least, most = problem.vectors
+    largest = np.abs(problem.H).max(axis=1)
+    size = np.where(np.abs(q) > FOUND * largest, np.abs(q), largest)
+    size = np.where(size > 0.0, size, 1.0)
+    H, q = problem.H / size[:, None], q / size
     lo = np.where(state == AT_UPPER, most, least)
     hi = np.where(state == AT_LOWER, least, most)
     equal, low, up = state == MEMBER, (state == AT_LOWER) & (least < most), state == AT_UPPER
@@ -179,7 +186,12 @@ def point_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> Vect
         A_ub=np.vstack([-H[low], H[up]]), b_ub=np.concatenate([q[low], -q[up]]),
         bounds=np.column_stack([lo, hi]),
     )  # fmt: skip
-    return np.clip(found.x, least, most) if found.status == 0 else None
+    if found.status != 0:
+        return []
+    block, solved = H[np.ix_(equal, equal)], np.array(found.x)
+    for _ in range(2):
+        solved[equal] -= np.linalg.lstsq(block, H[equal] @ solved + q[equal], rcond=SINGULAR)[0]
+    return [np.clip(x, least, most) for x in (found.x, solved)]
 
 
 @kernel
@@ -243,6 +255,6 @@ def nearly_singular(A, k):
         size = 0.0
         for j in range(i, k):
             size = max(size, abs(A[i, j]))
-        if abs(A[i, i]) <= 1e-11 * size:
+        if abs(A[i, i]) <= SINGULAR * size:
             return True
     return False
