@@ -249,3 +249,13 @@ def test_recoveries_may_add_what_they_ask_for():
     assert solution.velocity[2] == pytest.approx(0.1)
     assert solution.certificate.energy == 0.0
     assert solution.certificate.residual <= 1e-14
+
+
+@pytest.mark.parametrize("form", ["dense", "trees", "delassus"])
+def test_contacts_that_all_open_are_measured_by_how_they_open(form):
+    problem = in_form(form, *points(2, velocity=(0.1, 0.0, 1.0)))
+    rounding = answer(problem, np.full((2, 3), 1e-19))
+    rounding.impulse[:, 1:] = 0.0
+    assert st.certify(problem, rounding).residual <= 1e-15
+    pressed = answer(problem, [[1e-3, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    assert st.certify(problem, pressed).residual == pytest.approx(1e-3, rel=0.1)

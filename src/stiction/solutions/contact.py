@@ -11,9 +11,9 @@ Contact i has a local scale W_i, the mean diagonal of its Delassus block, which 
     joint             |J v + joint_rate|
 
 `residual` is the largest of them over the velocity scale of its island: the fastest free motion along a contact that
-can close in this step, bilateral rows held or not. A contact can close if its gap_rate is not beyond what the island's
-energy could make it approach at; the gap_rate of one that cannot sets no scale. So each island is judged by itself, and
-the whole is as bad as its worst.
+can close in this step, bilateral rows held or not; where none can, the velocity with which each opens. A contact can
+close if its gap_rate is not beyond what the island's energy could make it approach at; the gap_rate of one that cannot
+sets no scale. So each island is judged by itself, and the whole is as bad as its worst.
 
 - Where free velocities cancel, as between bodies that fall together, the scale is a millionth of what the whole motion
   of its bodies, (v · M v)^½, would be along the contact. The same part of all impulses that act on its bodies is

@@ -61,6 +61,9 @@ def judge_problem(
         size, rounding = abs(gap_rate[i]), 0.0
         if segments[i, 1] > 0:
             size = fastest[island[segments[i, 0]]]
+            if size == 0.0:  # nothing on its island can close: measured by how it opens
+                open0, open1, open2 = rows_dot(rows[i], segments[i], v_free)
+                size = max(abs(open0 + gap_rate[i]), abs(open1), abs(open2))
             rounding = ROUNDED / scale[i] * (terms[segments[i, 0]] + run_start(segments[i, 2], segments[i, 3], terms))
         found = judge_contact(
             law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
@@ -83,11 +86,12 @@ def with_scale(found, fastest):
 
 @kernel
 def judge_delassus(
-    law, facets, rotation, implicit, side, friction, viscosity, slip, scale, size, free, impulse, u, mode
+    law, facets, rotation, implicit, side, friction, viscosity, slip, scale, fastest, free, impulse, u, mode
 ):
-    """The same where u is known already, and `size`, the largest free velocity that counts."""
+    """The same where u is known already, and `fastest`, the largest free velocity that counts."""
     found = NOTHING
     for i in range(len(free)):
+        size = fastest if fastest > 0.0 else max(abs(free[i, 0]), abs(free[i, 1]), abs(free[i, 2]))
         found = judge_contact(
             law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
             direction(slip, i), impulse[i], u[i], free[i, 1], free[i, 2], 0.0, i, size, size, found,
