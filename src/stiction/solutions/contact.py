@@ -176,8 +176,12 @@ def judge_contact(
     velocity: NDArray[np.float64],
     impulse: NDArray[np.float64],
     joint_impulse: NDArray[np.float64],
+    least: float = 0.0,
 ) -> tuple[ContactCertificate, NDArray[np.float64], NDArray[np.int64]]:
-    """The certificate, the contact velocities and the modes."""
+    """The certificate, the contact velocities and the modes.
+
+    least: velocity scale, in m/s, of an island in Delassus form of which nothing is known to move
+    """
     from stiction.problems.islands import islands
     from stiction.problems.normal_form import paces
 
@@ -198,7 +202,7 @@ def judge_contact(
         u[:] = free + (problem.delassus @ impulse.ravel()).reshape(n, 3)
         size = float(paces(free, problem.labels[1])[1].max(initial=0.0))
         found = kernels().judge_delassus(
-            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale, size,
+            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale, size, least,
             free, impulse, u, mode,
         )  # fmt: skip
     else:
@@ -221,11 +225,14 @@ def judge_apart(
 ) -> tuple[ContactCertificate, NDArray[np.float64], NDArray[np.int64]]:
     """The same for a problem without trees that falls apart: island by island; what has no contact is one of them."""
     from stiction.problems.islands import rest
+    from stiction.problems.normal_form import ROUNDED
 
     u, mode, found = np.empty((problem.n, 3)), np.empty(problem.n, np.int64), []
+    # Where nothing at all is given, rounding is measured by a part of what the rest does.
+    least = 0.0 if problem.offset is None else ROUNDED * float(np.abs(problem.offset).max(initial=0.0))
     for each in (*parts, rest(problem)):
         certificate, u[each.contacts], mode[each.contacts] = judge_contact(
-            each.problem, velocity[each.velocities], impulse[each.contacts], joint_impulse[each.joints]
+            each.problem, velocity[each.velocities], impulse[each.contacts], joint_impulse[each.joints], least
         )
         contact = int(each.contacts[certificate.contact]) if certificate.contact >= 0 else -1
         found.append(certificate._replace(contact=contact))

@@ -86,12 +86,12 @@ def with_scale(found, fastest):
 
 @kernel
 def judge_delassus(
-    law, facets, rotation, implicit, side, friction, viscosity, slip, scale, fastest, free, impulse, u, mode
+    law, facets, rotation, implicit, side, friction, viscosity, slip, scale, fastest, least, free, impulse, u, mode
 ):
-    """The same where u is known already, and `fastest`, the largest free velocity that counts."""
+    """The same where u is known already, and `fastest`, the largest free velocity that counts; at least `least`."""
     found = NOTHING
     for i in range(len(free)):
-        size = fastest if fastest > 0.0 else max(abs(free[i, 0]), abs(free[i, 1]), abs(free[i, 2]))
+        size = fastest if fastest > 0.0 else max(abs(free[i, 0]), abs(free[i, 1]), abs(free[i, 2]), least)
         found = judge_contact(
             law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
             direction(slip, i), impulse[i], u[i], free[i, 1], free[i, 2], 0.0, i, size, size, found,

@@ -313,7 +313,12 @@ def _figure_6(results: Heap) -> list[Claim]:
         )
         sure = bool(np.isfinite(counts).all() and counts.max() <= 100)
         name = f"logs, perturbation 1e-3: {solver} is robust (all solved, in 100 steps)"
-        claims.append(Claim(name, sure, found, smoothing, "appear to be robust", "" if smoothing else why))
+        if smoothing:
+            why = (
+                "It ends near bounds, not at them: by componentwise backward error, which measures a bound by what "
+                "moving there changes and by the width of the box, half of its answers are off by more than 1e-8."
+            )
+        claims.append(Claim(name, sure, found, False, "appear to be robust", why))
     return claims
 
 
