@@ -158,21 +158,9 @@ def certified(problem: BoxLCP, solver: Solver, start: NDArray[np.float64] | None
         better, other_w, stricter = judge_with_noise(problem, other)
         if stricter < strict and better.residual <= 2.0 * max(certificate.residual, ROUNDING):
             z, certificate, w = other, better, other_w
-    if ENOUGH < certificate.residual < math.inf:  # iterative methods end near bounds, not at them
-        other = at_bounds(problem, z, w)
-        better, other_w, _ = judge_with_noise(problem, other)
-        if better.residual < certificate.residual:
-            z, certificate, w = other, better, other_w
     status = verdict(status, certificate.passes(tolerance))
     ray = examine(problem, direction) if direction is not None and status == Status.RAY else None
     return Solution(status, z, w, certificate, iterations, proposer or solver, tolerance, ray, history, trace)
-
-
-def at_bounds(problem: BoxLCP, z: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """z with those variables at a bound that their own row, solved for them alone, would push beyond it."""
-    diagonal = np.abs(problem.H.diagonal())
-    pushed = z - w / np.where(diagonal > 0.0, diagonal, 1.0)
-    return np.where(pushed <= problem.lo, problem.lo, np.where(pushed >= problem.hi, problem.hi, z))
 
 
 def certified_contact(
