@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import stiction as st
-from stiction.bodies.shadow import MARGINS, Shadow
+from stiction.bodies.shadow import MARGINS, Shadow, leave_to_the_system
 from stiction.bodies.state import model_bytes
 from stiction.errors import InvalidScene
 
@@ -225,6 +225,16 @@ def test_many_shadows_come_and_go():
     gc.collect()
     assert np.array_equal(model_bytes(model), before)
     mujoco.mj_step(model, mujoco.MjData(model))
+
+
+def test_a_shadow_that_is_left_at_the_end_is_never_freed():
+    """The interpreter's last collection does not call `__del__`: MuJoCo would free the user's buffer a second time."""
+    shadow = Shadow.of(model_of())
+    alive = weakref.ref(shadow)
+    leave_to_the_system()
+    del shadow
+    gc.collect()
+    assert alive() is not None
 
 
 def test_a_data_of_another_model_is_refused():

@@ -17,8 +17,10 @@ that model's arrays and options.
 
 from __future__ import annotations
 
+import atexit
 import copy
 import ctypes
+import weakref
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -52,6 +54,18 @@ MARGINS = {
 }  # fmt: skip
 
 
+_alive: dict[int, weakref.ref[Any]] = {}  # all shadows, by id: as models they are equal, as memory they are not
+
+
+@atexit.register
+def leave_to_the_system() -> None:
+    """As the interpreter ends it may free a shadow without calling `__del__`, so one that is left is never freed."""
+    for each in list(_alive.values()):
+        shadow = each()
+        if shadow is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(shadow))
+
+
 class Shadow(mj.MjModel):  # type: ignore[name-defined,misc]
     """See above; `Shadow.of(model)` makes one, which keeps the user's model alive.
 
@@ -66,6 +80,7 @@ class Shadow(mj.MjModel):  # type: ignore[name-defined,misc]
         """A shadow of a model, with margins of zero until the first step sets them."""
         made = cls.__new__(cls)
         made.given, made.user = b"", model
+        _alive[id(made)] = weakref.ref(made)
         # MuJoCo's Python objects own a model: this one, which is overwritten. Compiling one would call callbacks.
         made.__setstate__(model.__getstate__() if callbacks() else smallest_model())
         shape = layouts()
@@ -76,8 +91,9 @@ class Shadow(mj.MjModel):  # type: ignore[name-defined,misc]
             ctypes.c_int64.from_address(made._address + shape.model.fields[name][1]).value = values.ctypes.data  # type: ignore[index]
         return made
 
-    def __del__(self, move: Any = ctypes.memmove) -> None:
+    def __del__(self, move: Any = ctypes.memmove, _alive: dict[int, Any] = _alive) -> None:
         # What MuJoCo frees must be what it allocated, never the user's buffer.
+        _alive.pop(id(self), None)
         if self.given:
             move(self._address, self.given, len(self.given))
 
