@@ -2,9 +2,10 @@
 
 `python benchmarks/against.py OLD [NEW]`: a commit or a folder that holds the package `stiction` each; NEW is the `src`
 beside this file if it is not given. Two processes step the same scenes, those of the suite `steps` and some that are
-hard, in turns of a few steps, so that a busy machine slows both alike; what is compared is the processor's time of each
-turn. The ratio is the median over turns of new / old, with the quartiles. `--most 1.05` makes the status 1 if a ratio
-is above that.
+hard, in turns of a few steps, so that a busy machine slows both alike; each turn begins from the same state in both,
+since how many contacts MuJoCo finds may depend on the last digit. What is compared is the processor's time of each
+turn. The ratio is the median over turns of new / old, with the quartiles. `--most 1.05` makes the status 1 if a ratio is
+above that.
 """
 
 from __future__ import annotations
@@ -62,12 +63,15 @@ def work() -> None:
     answers = sys.stdout
     sys.stdout = sys.stderr
     run: Callable[[int], int] = lambda steps: steps  # noqa: E731
+    state: Callable[[list[float] | None], list[float]] = lambda given: given or []  # noqa: E731
     for line in sys.stdin:
         what, *rest = json.loads(line)
         if what == "home":
             told: Any = str(Path(str(st.__file__)).parent)
         elif what == "begin":
-            run, told = begin(*rest)
+            run, state, told = begin(*rest)
+        elif what == "state":
+            told = state(*rest)
         else:
             start = time.process_time()
             failed = run(*rest)
@@ -75,9 +79,10 @@ def work() -> None:
         print(json.dumps(told), file=answers, flush=True)
 
 
-def begin(name: str, quick: bool) -> tuple[Callable[[int], int], int]:
-    """A scene that has settled under `mj_step` and then under ours; how to step it, and its contacts."""
+def begin(name: str, quick: bool) -> tuple[Callable[[int], int], Callable[[list[float] | None], list[float]], int]:
+    """A scene that has settled under `mj_step` and then under ours; how to step it, its state, its contacts."""
     import mujoco
+    import numpy as np
     from steps import Contest, Rival, contests, named
 
     import stiction as st
@@ -101,8 +106,16 @@ def begin(name: str, quick: bool) -> tuple[Callable[[int], int], int]:
                 failed += 1
         return failed
 
+    def state(given: list[float] | None) -> list[float]:
+        kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        if given is not None:
+            mujoco.mj_setState(model, data, np.array(given), kind)
+        out = np.empty(mujoco.mj_stateSize(model, kind))
+        mujoco.mj_getState(model, data, out, kind)
+        return out.tolist()  # type: ignore[no-any-return]
+
     run(BLOCK if quick else round(0.5 / model.opt.timestep))  # compiles, and takes back the overlaps of soft contact
-    return run, int(data.ncon)
+    return run, state, int(data.ncon)
 
 
 def sources_of(given: str) -> Path:
@@ -136,6 +149,10 @@ def compare(old: Path, new: Path, scenes: list[str], turns: int, quick: bool) ->
         contacts = [worker.ask("begin", name, quick) for worker in workers]
         seconds, failed = np.empty((turns, 2)), [0, 0]
         for k in range(turns):
+            state = workers[k % 2].ask("state", None)
+            for worker in workers:
+                worker.ask("state", state)
+                worker.ask("go", 1)  # from a start that has no last step to begin with
             for i in (0, 1) if k % 2 else (1, 0):
                 seconds[k, i], more = workers[i].ask("go", BLOCK)
                 failed[i] += more

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 mj = mujoco()
 step1, actuation, acceleration = mj.mj_step1, mj.mj_fwdActuation, mj.mj_fwdAcceleration
 body_forces, sensors, euler = mj.mj_rnePostConstraint, mj.mj_sensorAcc, mj.mj_Euler
+kinematics, make_mass, factor_mass = mj.mj_fwdKinematics, mj.mj_makeM, mj.mj_factorM
+make_constraint, transmission, forces_of_velocity = mj.mj_makeConstraint, mj.mj_transmission, mj.mj_fwdVelocity
+sensors_of_position, sensors_of_velocity = mj.mj_sensorPos, mj.mj_sensorVel
+potential, kinetic, control_callback = mj.mj_energyPos, mj.mj_energyVel, mj.get_mjcb_control
 
 
 def smooth(model: Any, data: Any, memory: Memory | None = None, acts: bool = True) -> None:
@@ -37,21 +41,26 @@ def may_act(model: Any) -> bool:
 
 
 def mended_step1(model: Any, data: Any, memory: Memory) -> None:
-    """`mj_step1`, with contacts mended before they are posed as constraints."""
-    mj.mj_checkPos(model, data)
-    mj.mj_checkVel(model, data)
-    mj.mj_fwdKinematics(model, data)
-    mj.mj_makeM(model, data)
-    mj.mj_factorM(model, data)
+    """`mj_step1`, with contacts mended before they are posed as constraints.
+
+    What a model has nothing of is not asked for. Positions and velocities are known to be good (`bodies.inputs`).
+    """
+    senses = model.nsensor
+    kinematics(model, data)
+    make_mass(model, data)
+    factor_mass(model, data)
     collide(model, data, memory)
-    mj.mj_makeConstraint(model, data)
-    mj.mj_transmission(model, data)
-    mj.mj_sensorPos(model, data)
-    mj.mj_fwdVelocity(model, data)
-    mj.mj_sensorVel(model, data)
-    mj.mj_energyPos(model, data)
-    mj.mj_energyVel(model, data)
-    control = mj.get_mjcb_control()
+    make_constraint(model, data)
+    if model.nu:
+        transmission(model, data)
+    if senses:
+        sensors_of_position(model, data)
+    forces_of_velocity(model, data)
+    if senses:
+        sensors_of_velocity(model, data)
+    potential(model, data)
+    kinetic(model, data)
+    control = control_callback()
     if control is not None:
         control(own(model), data)
 

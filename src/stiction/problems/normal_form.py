@@ -82,7 +82,7 @@ def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
     m, n, j, trees = problem.m, problem.n, len(problem.joints), problem.trees
     factor, place = np.empty(mass.size), np.empty(m, np.int64)
     free, bias, scale, pace, heavy = np.empty(m), np.empty((n, 3)), np.empty(n), np.empty(n), np.empty(n)
-    island, by_island = np.empty(m, np.int64), np.empty((3, m))
+    island, by_island = np.empty(m, np.int64), np.empty((4, m))
     joints, kept, triangle, segments, joint_size = NO_ROWS, NONE, NO_ROWS, problem.segments, np.empty((3, j))
     if not j:
         rows = np.empty(problem.rows.shape)
@@ -267,7 +267,7 @@ def whiten_free(
 ):  # fmt: skip
     """The normal form of a problem without joints; τ, or -(1 + i) if the mass is not positive from row i on.
 
-    island, by_island: (m,), (3, m) scratch
+    island, by_island: (m,), (4, m) scratch, where `label_velocities` leaves the first
     """
     failed = factor_blocks(mass, trees, factor, place)
     if failed >= 0:
@@ -279,7 +279,7 @@ def whiten_free(
         bias[i, 0], bias[i, 1], bias[i, 2], scale[i] = gap_rate[i], 0.0, 0.0, 0.0
     unit_contacts(white, segments, bias, scale)
     label_velocities(trees, segments, bias[:0], island)
-    return set_pace(white, segments, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace)
+    return set_pace(white, segments, trees, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace)
 
 
 @kernel
@@ -330,7 +330,7 @@ def whiten_jointed(
         scale[i] = size
     unit_contacts(white, whole, bias, scale)
     label_velocities(trees, segments, given, island)
-    tau = set_pace(white, whole, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace)
+    tau = set_pace(white, whole, trees, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace)
     return tau, rank
 
 
@@ -577,14 +577,6 @@ def rows_dot(rows, segment, x):
     return u0, u1, u2
 
 
-@sums
-def run_size(first, length, x):
-    total = 0.0
-    for j in range(first, first + length):
-        total += x[j] * x[j]
-    return total**0.5
-
-
 @kernel
 def add_row(row, segment, factor, x):
     """x += factor times a contact's row."""
@@ -629,34 +621,43 @@ def unit_contacts(rows, segments, bias, scale):
 
 
 @sums
-def set_pace(rows, runs, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace):
+def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace):
     """Divide velocities by τ, which is returned, and find the largest free velocity on each contact's island.
 
     rows, runs: as `unit_contacts` left them; segments: which trees a contact touches
     """
-    energy, demand, fastest = by_island[0], by_island[1], by_island[2]
+    reach, demand, fastest, whole = by_island[0], by_island[1], by_island[2], by_island[3]
     for j in range(len(free)):
-        energy[j], demand[j], fastest[j] = 0.0, 0.0, 0.0
+        reach[j], demand[j], fastest[j] = 0.0, 0.0, 0.0
     # What moves on each island, and what contacts in overlap ask to be moved.
-    for j in range(len(free)):
-        energy[island[j]] += free[j] * free[j]
+    for b in range(len(trees) - 1):
+        square = 0.0
+        for j in range(trees[b], trees[b + 1]):
+            square += free[j] * free[j]
+        if trees[b + 1] > trees[b]:
+            whole[trees[b]] = square**0.5
+            reach[island[trees[b]]] += square
     for i in range(len(rows)):
         if gap_rate[i] < 0.0 and segments[i, 1] > 0:
             demand[island[segments[i, 0]]] -= gap_rate[i] * heavy[i]
+    for j in range(len(free)):
+        if island[j] == j:
+            reach[j] = reach[j] ** 0.5 + demand[j]
     # The free velocities of contacts that can close; of the others only where there are none.
     tau, any_speed = 0.0, 0.0
     for i in range(len(rows)):
         u0, u1, u2 = rows_dot(rows[i], runs[i], free)
         u0, u1, u2, gap = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2], scale[i] * gap_rate[i]
         any_speed = max(any_speed, abs(u0), abs(u1), abs(u2))
-        size = abs(u0)
+        size, at = abs(u0), -1
         if segments[i, 1] > 0:
             size, at = 0.0, island[segments[i, 0]]
-            if gap <= 3.0**0.5 * (energy[at] ** 0.5 + demand[at]):
-                whole = run_size(segments[i, 0], segments[i, 1], free) + run_size(segments[i, 2], segments[i, 3], free)
-                size = max(abs(u0 - gap), abs(u1), abs(u2), -gap, -u0, ROUNDED * whole)
-            fastest[at] = max(fastest[at], size / scale[i])
+            if gap <= 3.0**0.5 * reach[at]:
+                of_both = whole[segments[i, 0]] + (whole[segments[i, 2]] if segments[i, 3] > 0 else 0.0)
+                size = max(abs(u0 - gap), abs(u1), abs(u2), -gap, -u0, ROUNDED * of_both)
         pace[i] = size / scale[i]
+        if at >= 0:
+            fastest[at] = max(fastest[at], pace[i])
         tau = max(tau, size)
     tau = tau if tau > 0.0 else any_speed if any_speed > 0.0 else 1.0
     inverse = 1.0 / tau

@@ -8,7 +8,6 @@ import numpy as np
 
 from stiction.compiled import kernel, sums
 from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple
-from stiction.problems.islands import label_velocities
 from stiction.problems.normal_form import NOISE_ROW, ROUNDED, add_rows, rows_dot
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
@@ -28,25 +27,24 @@ def judge_problem(
 ):  # fmt: skip
     """The numbers of a ContactCertificate, in its order; u and mode are filled.
 
-    island, floats: (m,) and (8, m) scratch; what is of a tree stands at its first velocity, what is of an island at its
-        root
+    island: (m,) as `label_velocities` fills it
+    floats: (9, m) scratch; what is of a tree stands at its first velocity, what is of an island at its root
     """
     unbalanced, whole, terms = floats[0], floats[1], floats[2]
-    energy, after, demand, heaviest, fastest = floats[3], floats[4], floats[5], floats[6], floats[7]
-    label_velocities(trees, segments, joints, island)
-    motions(mass, trees, v_free, v, island, whole, terms, energy, after, demand, heaviest, fastest)
-    demands(segments, gap_rate, heavy, trees, joints, joint_rate, joint_size, island, demand, heaviest)
-    own_terms(
-        segments, scale, impulse, trees, joints, joint_impulse, joint_size, island, energy, demand, heaviest, terms
-    )
+    energy, after, demand, reach, heaviest, fastest = floats[3], floats[4], floats[5], floats[6], floats[7], floats[8]
+    motions(mass, trees, v_free, v, island, unbalanced, whole, terms, energy, after, demand, heaviest, fastest)
+    demands(segments, gap_rate, heavy, joints, joint_rate, joint_size, island, energy, after, demand, reach, heaviest)
+    own_terms(segments, scale, impulse, trees, joints, joint_impulse, joint_size, island, reach, heaviest, terms)
     for i in range(len(rows)):
         u0, u1, u2 = rows_dot(rows[i], segments[i], v)
         u[i, 0], u[i, 1], u[i, 2] = u0 + gap_rate[i], u1, u2
-        size = free_speed(rows[i], segments[i], gap_rate[i], scale[i], v_free, v_held, island, whole, energy, demand)
+        add_rows(rows[i], segments[i], -impulse[i, 0], -impulse[i, 1], -impulse[i, 2], unbalanced)
+        size = free_speed(rows[i], segments[i], gap_rate[i], scale[i], v_free, v_held, island, whole, reach)
         if segments[i, 1] > 0:
             at = island[segments[i, 0]]
             fastest[at] = max(fastest[at], size)
-    imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_impulse, unbalanced)
+    for k in range(len(joints)):
+        subtract_multiple(unbalanced, joint_impulse[k], joints[k], len(unbalanced))
 
     bounded = len(slip) == 0 and (law != VISCOUS or implicit)
     found = judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, energy, after, demand, NOTHING)
@@ -100,9 +98,11 @@ def judge_delassus(
     return with_scale(found, free[:0, 0])
 
 
-@kernel
-def motions(mass, trees, v_free, v, island, whole, terms, energy, after, demand, heaviest, fastest):
+@sums
+def motions(mass, trees, v_free, v, island, change, whole, terms, energy, after, demand, heaviest, fastest):
     """Motion of each tree, (v · M v)^½: free in `whole`, and that of the change in `terms`; squares of islands' sums.
+
+    change: M (v - v_free), the momentum that impulses must have given
 
     Over a contact's size it is the velocity that the contact would have if all of that motion were along it: what
     bounds the velocities from which its own is left, where bodies move together.
@@ -118,6 +118,7 @@ def motions(mass, trees, v_free, v, island, whole, terms, energy, after, demand,
             for j in range(size):
                 pushed += mass[at + i * size + j] * v_free[first + j]
                 changed += mass[at + i * size + j] * (v[first + j] - v_free[first + j])
+            change[first + i] = changed
             free += v_free[first + i] * pushed
             moved += (v[first + i] - v_free[first + i]) * changed
             final += v[first + i] * (pushed + changed)
@@ -136,8 +137,12 @@ def positive(square):
 
 
 @kernel
-def demands(segments, gap_rate, heavy, trees, joints, joint_rate, joint_size, island, demand, heaviest):
-    """Of each island: the motion that overlaps and joints ask for, each by itself, and its heaviest contact."""
+def demands(segments, gap_rate, heavy, joints, joint_rate, joint_size, island, energy, after, demand, reach, heaviest):
+    """Of each island: the motion that overlaps and joints ask for, each by itself, and its heaviest contact.
+
+    energy, after: become motions, of which they are the squares on entry
+    reach: the motion that a contact of the island may have to resist
+    """
     for i in range(len(segments)):
         if segments[i, 1] > 0:
             at = island[segments[i, 0]]
@@ -148,12 +153,14 @@ def demands(segments, gap_rate, heavy, trees, joints, joint_rate, joint_size, is
         first = first_moved(joints[k])
         if first >= 0:
             demand[island[first]] += abs(joint_rate[k]) * joint_size[1, k]
+    for j in range(len(island)):
+        if island[j] == j:
+            energy[j], after[j] = energy[j] ** 0.5, after[j] ** 0.5
+            reach[j] = energy[j] + demand[j]
 
 
 @kernel
-def own_terms(
-    segments, scale, impulse, trees, joints, joint_impulse, joint_size, island, energy, demand, heaviest, terms
-):
+def own_terms(segments, scale, impulse, trees, joints, joint_impulse, joint_size, island, reach, heaviest, terms):
     """Add to each tree what impulses move it by, each by itself, from which its motion is left by cancellation.
 
     What is allowed for rounding, ROUNDED times an impulse, is at most what the island's motion could press its heaviest
@@ -163,14 +170,14 @@ def own_terms(
         if segments[i, 1] > 0:
             at = island[segments[i, 0]]
             pressed = max(abs(impulse[i, 0]), abs(impulse[i, 1]), abs(impulse[i, 2]))
-            pressed = min(pressed, heaviest[at] * (energy[at] ** 0.5 + demand[at]) / ROUNDED) / scale[i]
+            pressed = min(pressed, heaviest[at] * reach[at] / ROUNDED) / scale[i]
             terms[segments[i, 0]] += pressed
             if segments[i, 3] > 0:
                 terms[segments[i, 2]] += pressed
     for k in range(len(joints)):
         if joint_size[0, k] > 0.0:
             at = island[first_moved(joints[k])]
-            most = joint_size[1, k] / joint_size[0, k] * (energy[at] ** 0.5 + demand[at]) / ROUNDED
+            most = joint_size[1, k] / joint_size[0, k] * reach[at] / ROUNDED
             pressed = min(abs(joint_impulse[k]) / joint_size[0, k], most)
             for b in range(len(trees) - 1):
                 if moves(joints[k], trees[b], trees[b + 1]):
@@ -178,12 +185,12 @@ def own_terms(
 
 
 @kernel
-def free_speed(rows, segment, gap_rate, scale, v_free, v_held, island, whole, energy, demand):
+def free_speed(rows, segment, gap_rate, scale, v_free, v_held, island, whole, reach):
     """The fastest free motion along a contact, in m/s, joints held or not; 0 if it cannot close in this step."""
     if segment[1] == 0:
         return abs(gap_rate)
     at = island[segment[0]]
-    if not scale * gap_rate <= 3.0**0.5 * (energy[at] ** 0.5 + demand[at]):
+    if not scale * gap_rate <= 3.0**0.5 * reach[at]:
         return 0.0
     u0, u1, u2 = rows_dot(rows, segment, v_free)
     size = max(abs(u0), abs(u1), abs(u2), -gap_rate, -u0 - gap_rate)
@@ -213,8 +220,8 @@ def judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, ener
             if worse(ratio, residual):
                 residual, where, scale = ratio, -1, fastest[island[first]]
             if bounded and island[first] == first:
-                allowed = energy[first] ** 0.5 + AMPLIFIED * demand[first]
-                much = after[first] ** 0.5 - (1.0 + ROUNDED) * allowed
+                allowed = energy[first] + AMPLIFIED * demand[first]
+                much = after[first] - (1.0 + ROUNDED) * allowed
                 much = 0.0 if much <= 0.0 else over(much, allowed)
                 excess = much if worse(much, excess) else excess
                 if worse(much, residual):
@@ -281,24 +288,6 @@ def over(violation, size):
 @kernel
 def run_start(first, length, values):
     return values[first] if length > 0 else 0.0
-
-
-@sums
-def imbalance(mass, trees, rows, segments, v, v_free, impulse, joints, joint_impulse, out):
-    """M (v - v_free) - Nᵀ p_n - Tᵀ p_t - Jᵀ p_j."""
-    at = 0
-    for b in range(len(trees) - 1):
-        first, size = trees[b], trees[b + 1] - trees[b]
-        for i in range(size):
-            total = 0.0
-            for j in range(size):
-                total += mass[at + i * size + j] * (v[first + j] - v_free[first + j])
-            out[first + i] = total
-        at += size * size
-    for i in range(len(rows)):
-        add_rows(rows[i], segments[i], -impulse[i, 0], -impulse[i, 1], -impulse[i, 2], out)
-    for k in range(len(joints)):
-        subtract_multiple(out, joint_impulse[k], joints[k], len(out))
 
 
 @kernel

@@ -126,7 +126,7 @@ def room(n: int, m: int, j: int, width: int, counts: Any, before: int, found: in
     floats, ints = sizes(n, m, width)
     held = min(j, m)
     joints = (2 * j + held + 2) * m + 4 * j + held * held + 2 * held + 3 * counts[WIDTH]
-    return floats + counts[ENTRIES] + 10 * m + (
+    return floats + counts[ENTRIES] + 11 * m + (
         3 * width + 10
     ) * n + joints, ints + found + 2 * m + 5 * n + before + held
 
@@ -181,8 +181,8 @@ def one_call(
 
     end, used = counts[ENTRIES], d.ncon
     factor, free, x = floats[:end], floats[end : end + m], floats[end + m : end + 2 * m]
-    by_island = floats[end + 2 * m : end + 10 * m].reshape((8, m))
-    end += 10 * m
+    by_island = floats[end + 2 * m : end + 11 * m].reshape((9, m))
+    end += 11 * m
     white = floats[end : end + 3 * width * n].reshape((n, 3, width))
     end += 3 * width * n
     bias, start = floats[end : end + 3 * n].reshape((n, 3)), floats[end + 3 * n : end + 6 * n].reshape((n, 3))
