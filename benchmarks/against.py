@@ -4,7 +4,7 @@
 beside this file if it is not given. Two processes step the same scenes, those of the suite `steps` and some that are
 hard, in turns of a few steps, so that a busy machine slows both alike; each turn begins from the same state in both,
 since how many contacts MuJoCo finds may depend on the last digit. What is compared is the processor's time of each
-turn. The ratio is the median over turns of new / old, with the quartiles. `--most 1.05` makes the status 1 if a ratio is
+turn. The ratio is the median over turns of new / old, with the quartiles. `--most 1.05` makes the status 1 if one is
 above that.
 """
 
