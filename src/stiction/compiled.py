@@ -17,6 +17,7 @@ from numba import njit
 from numba.core import event
 
 from stiction.kernel_cache import keep
+from stiction.linking import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +33,7 @@ def kernel(function: F) -> F:
 
     Kernels are compiled without Numba's runtime: an allocation inside one does not compile.
     """
-    return keep(njit(error_model="numpy", _nrt=False)(function))  # type: ignore[no-any-return]
+    return compiled(function, keep, error_model="numpy", _nrt=False)  # type: ignore[no-any-return]
 
 
 def inlined(function: F) -> F:
@@ -42,13 +43,13 @@ def inlined(function: F) -> F:
 
 def sums(function: F) -> F:
     """A kernel whose sums may be reordered: dot products and the like."""
-    return keep(njit(error_model="numpy", _nrt=False, fastmath=FAST_SUMS)(function))  # type: ignore[no-any-return]
+    return compiled(function, keep, error_model="numpy", _nrt=False, fastmath=FAST_SUMS)  # type: ignore[no-any-return]
 
 
 def minima(function: F) -> F:
     """A kernel of comparisons in which NaN cannot occur, so that they can be vectorized; infinity can."""
     flags = {*FAST_SUMS, "nnan"}
-    return keep(njit(error_model="numpy", _nrt=False, fastmath=flags)(function))  # type: ignore[no-any-return]
+    return compiled(function, keep, error_model="numpy", _nrt=False, fastmath=flags)  # type: ignore[no-any-return]
 
 
 class Workspace(NamedTuple):

@@ -41,7 +41,7 @@ except ImportError:  # a version of Numba with other internals keeps its kernels
     NullCache = CompileResult = None
 
 PACKAGE = Path(__file__).resolve().parent
-MODULES = ("compiled.py", "kernel_cache.py", "linear.py")
+MODULES = ("compiled.py", "kernel_cache.py", "linear.py", "linking.py")
 LAYERS = ("bodies", "contacts", "problems", "solutions", "solvers", "stepping")  # with MODULES, all that kernels call
 FLAGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "DEBUGINFO_DEFAULT", "FASTMATH")
 KEPT = 3  # states of the sources whose kernels are kept; the others belong to older ones

@@ -182,7 +182,7 @@ def judge_contact(
 
     least: velocity scale, in m/s, of an island in Delassus form of which nothing is known to move
     """
-    from stiction.problems.islands import islands, label_velocities
+    from stiction.problems.islands import islands
     from stiction.problems.normal_form import paces
 
     if problem.mass is None or problem.mass.ndim == 2:
@@ -208,7 +208,7 @@ def judge_contact(
     else:
         held = problem.respond(np.zeros((n, 3)))[0] if len(problem.joints) else NO_VELOCITY
         island = np.empty(m, np.int64)
-        label_velocities(problem.trees, problem.segments, problem.joints, island)
+        kernels().label_velocities(problem.trees, problem.segments, problem.joints, island)
         found = kernels().judge_problem(
             law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale, white.heavy,
             white.joint_size, problem.mass.reshape(-1), problem.trees, white.factor, problem.rows, problem.segments,

@@ -8,6 +8,7 @@ import numpy as np
 
 from stiction.compiled import kernel, sums
 from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple
+from stiction.problems.islands import label_velocities as label_velocities
 from stiction.problems.normal_form import NOISE_ROW, ROUNDED, add_rows, rows_dot
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS

@@ -22,11 +22,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-from numba import jit
-
 from stiction.compiled import kernel, sums
 from stiction.kernel_cache import keep
 from stiction.linear import dot, times
+from stiction.linking import compiled
 from stiction.solvers.lcp.basis_inverse import exchange_row, strike
 
 F = TypeVar("F")
@@ -87,7 +86,7 @@ def in_callers(function: F) -> F:
     """A kernel that is compiled into its callers: handing workspaces on costs as much as the arithmetic done here."""
     if not hasattr(function, "targetoptions"):
         return function
-    return keep(jit(**function.targetoptions, forceinline=True)(function.py_func))  # type: ignore[attr-defined, no-any-return]
+    return compiled(function.py_func, keep, **{**function.targetoptions, "forceinline": True})  # type: ignore[attr-defined, no-any-return]
 
 
 # Products over the velocities that contacts touch. Free bodies have runs of six, and those are written out.

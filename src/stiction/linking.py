@@ -1,0 +1,154 @@
+"""How kernels that call each other become one piece of machine code.
+
+Numba compiles every function as if it were called from Python: it gets a wrapper that unpacks Python's arguments, its
+code is optimized together with that of all functions that it calls, and machine code is made of it. A function five
+calls below is so optimized five times over, and nearly all kernels are only ever called by other kernels.
+
+Here a kernel has two sides. Called from another kernel it is a `Part`: typed and lowered, and no more. Called from
+Python it is a `Whole`: linked with all parts below it, each once, then optimized once, and kept on disk
+(`kernel_cache`). The first solve takes a third of the time for it, and what is optimized together is no slower.
+
+This uses places of Numba that are meant for extension (a pipeline's class, a dispatcher's class) and some that are
+not (libraries of code); where these are not as known, kernels are compiled as Numba does.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from numba import njit
+from numba.core import config, types
+
+try:
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler, Flags
+    from numba.core.registry import CPUDispatcher
+
+    USED = (
+        "_ensure_finalized", "_finalize_dynamic_globals", "_get_module_for_linking", "_optimize_final_module",
+        "_optimize_functions", "_raise_if_finalized", "finalize", "get_pointer_to_function",
+    )  # fmt: skip
+    KNOWN = all(hasattr(JITCodeLibrary, name) for name in USED)
+except ImportError:
+    KNOWN = False
+
+_numbers = count()
+
+
+def compiled(function: Any, keep: Any, **options: Any) -> Any:
+    """A kernel that Python and other kernels can call; keep: what to do with dispatchers that Python calls."""
+    if config.DISABLE_JIT or not KNOWN:
+        return keep(njit(**options)(function))
+    whole = Whole(function, targetoptions={"nopython": True, "boundscheck": None, **options}, pipeline_class=ForPython)
+    whole.part = CPUDispatcher(
+        function,
+        targetoptions={**whole.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True},
+        pipeline_class=ForKernels,
+    )
+    return keep(whole)
+
+
+if KNOWN:
+
+    class Whole(CPUDispatcher):  # type: ignore[misc]
+        """A kernel as Python calls it; other kernels see its part."""
+
+        part: Any
+
+        @property
+        def _numba_type_(self) -> Any:
+            return types.Dispatcher(self.part)
+
+    class ForPython(Compiler):  # type: ignore[misc]
+        """Numba's compiler, with a library that gathers all parts."""
+
+        def __init__(self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any):
+            if library is None:
+                library = WholeLibrary(target.codegen(), f"stiction-{next(_numbers)}")
+                library.enable_object_caching()
+            super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
+
+    class ForKernels(Compiler):  # type: ignore[misc]
+        """The same, with a library for a part."""
+
+        def __init__(self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any):
+            library = library or PartLibrary(target.codegen(), f"stiction-{next(_numbers)}")
+            super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
+
+    class QuickFlags(Flags):  # type: ignore[misc]
+        """Numba's flags, compared first by what is set: they are looked up tens of thousands of times."""
+
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            return HASH
+
+        def __eq__(self, other: object) -> bool:
+            if isinstance(other, Flags) and self._values == other._values:
+                return True
+            return bool(super().__eq__(other))
+
+    HASH = hash(Flags())  # of the names of all flags, which is what Numba takes
+
+    class WholeLibrary(JITCodeLibrary):  # type: ignore[misc]
+        """Code with all that it calls, optimized at once."""
+
+        def finalize(self) -> None:
+            self._linking_libraries: Any = closure(self._linking_libraries)
+            super().finalize()
+
+        def _optimize_final_module(self) -> None:
+            # Numba's own has a pass before this that brings counts of references together; there are none here.
+            manager, builder = self._codegen._module_pass_manager()
+            with self._recorded_timings.record("Module passes (full optimization)", builder):
+                manager.run(self._final_module, builder)
+
+    class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+        """Code that is only ever linked into a whole: neither optimized nor made into machine code by itself."""
+
+        @property
+        def codegen(self) -> Any:
+            return NoEnvironment(self._codegen)
+
+        def _optimize_functions(self, module: Any) -> None:
+            module.data_layout = self._codegen._data_layout
+
+        def finalize(self) -> None:
+            self._raise_if_finalized()
+            self._finalize_dynamic_globals()
+            # Several wholes may hold it, and drop what they have inlined.
+            for function in self._final_module.functions:
+                if not function.is_declaration and function.linkage.name == "external":
+                    function.linkage = "linkonce_odr"
+            self._shared_module = self._final_module
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
+            return 0
+
+    class NoEnvironment:
+        """Numba's generator of code, for parts, which have no environment in memory."""
+
+        def __init__(self, codegen: Any) -> None:
+            self.codegen = codegen
+
+        def set_env(self, name: str, env: Any) -> None:
+            pass
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.codegen, name)
+
+
+def closure(libraries: list[Any]) -> list[Any]:
+    """These and, of parts, all that they call, each once; in an order that does not change between runs."""
+    found: dict[int, Any] = {}
+    left = list(reversed(libraries))
+    while left:
+        library = left.pop()
+        if id(library) not in found:
+            found[id(library)] = library
+            if isinstance(library, PartLibrary):
+                left += reversed(library._linking_libraries)
+    return list(found.values())
