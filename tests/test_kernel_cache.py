@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from stiction.kernel_cache import source_files
+from stiction.sources import source_files
 
 SOURCES = Path(__file__).resolve().parent.parent / "src" / "stiction"
 CALLEE = "from stiction.compiled import kernel\n\n\n@kernel\ndef inner(x):\n    return x + {}\n"
@@ -34,7 +34,7 @@ def beyond(x):
 """
 RUN = """
 from stiction.solvers.caller import outer
-print(outer(20), sum(outer.stats.cache_hits.values()))
+print(outer(20), sum(outer.whole.stats.cache_hits.values()))
 """
 NOWHERE = "/dev/null/nowhere"  # below a file: cannot be made, not even by root
 
@@ -46,7 +46,15 @@ def package(tmp_path):
     for layer in ("problems", "solvers"):
         (home / layer).mkdir(parents=True)
         (home / layer / "__init__.py").touch()
-    for name in ("__init__.py", "errors.py", "compiled.py", "kernel_cache.py", "linking.py"):
+    for name in (
+        "__init__.py",
+        "errors.py",
+        "compiled.py",
+        "kernel_cache.py",
+        "linking.py",
+        "prebuilt.py",
+        "sources.py",
+    ):
         shutil.copy(SOURCES / name, home)
     (home / "problems" / "callee.py").write_text(CALLEE.format(1))
     (home / "solvers" / "caller.py").write_text(CALLER)

@@ -40,9 +40,8 @@ try:
 except ImportError:  # a version of Numba with other internals keeps its kernels itself
     NullCache = CompileResult = None
 
-PACKAGE = Path(__file__).resolve().parent
-MODULES = ("compiled.py", "kernel_cache.py", "linear.py", "linking.py")
-LAYERS = ("bodies", "contacts", "problems", "solutions", "solvers", "stepping")  # with MODULES, all that kernels call
+from stiction.sources import PACKAGE, sources
+
 FLAGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "DEBUGINFO_DEFAULT", "FASTMATH")
 KEPT = 3  # states of the sources whose kernels are kept; the others belong to older ones
 STATE = re.compile(r"[0-9a-f]{16}")  # the name of the folder of one state
@@ -224,24 +223,6 @@ def prune(base: Path) -> None:
         states.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         for old in states[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
-
-
-@cache
-def sources() -> str:
-    """Hash of every source that holds a kernel, or a number that is compiled into one."""
-    digest = hashlib.sha256()
-    for path in source_files():
-        digest.update(f"{path}\0".encode() + hashlib.sha256((PACKAGE / path).read_bytes()).digest())
-    return digest.hexdigest()[:16]
-
-
-def source_files() -> list[str]:
-    """Relative to the package, in order."""
-    found = [name for name in MODULES if (PACKAGE / name).is_file()]
-    for layer in LAYERS:
-        for folder, _, names in os.walk(PACKAGE / layer):
-            found += [os.path.relpath(os.path.join(folder, name), PACKAGE) for name in names if name.endswith(".py")]  # noqa: PTH118
-    return sorted(found)
 
 
 @cache

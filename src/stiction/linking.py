@@ -14,11 +14,17 @@ not (libraries of code); where these are not as known, kernels are compiled as N
 
 from __future__ import annotations
 
+import sys
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import njit
-from numba.core import config, types
+from numba.core import event
+
+from stiction.kernel_cache import keep
+
+if TYPE_CHECKING:
+    from stiction.compiled import Kernel
 
 try:
     from numba.core.codegen import JITCodeLibrary
@@ -27,7 +33,8 @@ try:
 
     USED = (
         "_ensure_finalized", "_finalize_dynamic_globals", "_get_module_for_linking", "_optimize_final_module",
-        "_optimize_functions", "_raise_if_finalized", "finalize", "get_pointer_to_function",
+        "_optimize_functions", "_raise_if_finalized", "_verify_declare_only_symbols", "finalize",
+        "get_pointer_to_function",
     )  # fmt: skip
     KNOWN = all(hasattr(JITCodeLibrary, name) for name in USED)
 except ImportError:
@@ -36,34 +43,59 @@ except ImportError:
 _numbers = count()
 
 
-def compiled(function: Any, keep: Any, **options: Any) -> Any:
-    """A kernel that Python and other kernels can call; keep: what to do with dispatchers that Python calls."""
-    if config.DISABLE_JIT or not KNOWN:
-        return keep(njit(**options)(function))
-    whole = Whole(function, targetoptions={"nopython": True, "boundscheck": None, **options}, pipeline_class=ForPython)
-    whole.part = CPUDispatcher(
-        function,
-        targetoptions={**whole.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True},
-        pipeline_class=ForKernels,
-    )
-    return keep(whole)
+def whole(kernel: Kernel) -> Any:
+    """The dispatcher that Python calls."""
+    if not KNOWN:
+        return kernel.part
+    return keep(Whole(kernel.py_func, targetoptions=dict(kernel.targetoptions), pipeline_class=ForPython))
+
+
+def part(kernel: Kernel) -> Any:
+    """The dispatcher that kernels call."""
+    if not KNOWN:
+        options = {name: value for name, value in kernel.targetoptions.items() if name != "nopython"}
+        return keep(njit(**options)(kernel.py_func))
+    options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return CPUDispatcher(kernel.py_func, targetoptions=options, pipeline_class=ForKernels)
+
+
+def type_of_built(built: Any) -> Any:
+    """The type by which kernels know something that was made after Numba began to compile them."""
+    target = njit(lambda: None).targetdescr
+    target.typing_context.refresh()
+    target.target_context.refresh()
+    return target.typing_context.resolve_value_type(built)
+
+
+class OnceNotice(event.Listener):  # type: ignore[misc]
+    """Tells a person at a terminal, once, why the first solve takes seconds."""
+
+    told = False
+
+    def on_start(self, event: Any) -> None:
+        module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", None) or ""
+        if not self.told and module.startswith("stiction") and sys.stderr.isatty():
+            type(self).told = True
+            print("stiction: compiling kernels (once; later runs load them from the cache) ...", file=sys.stderr)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", OnceNotice())
 
 
 if KNOWN:
 
     class Whole(CPUDispatcher):  # type: ignore[misc]
-        """A kernel as Python calls it; other kernels see its part."""
-
-        part: Any
-
-        @property
-        def _numba_type_(self) -> Any:
-            return types.Dispatcher(self.part)
+        """A kernel as Python calls it."""
 
     class ForPython(Compiler):  # type: ignore[misc]
         """Numba's compiler, with a library that gathers all parts."""
 
-        def __init__(self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any):
+        def __init__(
+            self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
+        ) -> None:
             if library is None:
                 library = WholeLibrary(target.codegen(), f"stiction-{next(_numbers)}")
                 library.enable_object_caching()
@@ -72,7 +104,9 @@ if KNOWN:
     class ForKernels(Compiler):  # type: ignore[misc]
         """The same, with a library for a part."""
 
-        def __init__(self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any):
+        def __init__(
+            self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
+        ) -> None:
             library = library or PartLibrary(target.codegen(), f"stiction-{next(_numbers)}")
             super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
 
@@ -103,6 +137,31 @@ if KNOWN:
             manager, builder = self._codegen._module_pass_manager()
             with self._recorded_timings.record("Module passes (full optimization)", builder):
                 manager.run(self._final_module, builder)
+
+    class ForObject(Compiler):  # type: ignore[misc]
+        """The same, with a library whose code is written to a file and not run here (`building`)."""
+
+        def __init__(
+            self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
+        ) -> None:
+            library = library or ObjectLibrary(target.codegen(), f"stiction-{next(_numbers)}")
+            super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
+
+    class ObjectLibrary(WholeLibrary):
+        """A whole of which no machine code is made here."""
+
+        @property
+        def codegen(self) -> Any:
+            return NoEnvironment(self._codegen)
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._verify_declare_only_symbols()
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
+            return 0
 
     class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
         """Code that is only ever linked into a whole: neither optimized nor made into machine code by itself."""

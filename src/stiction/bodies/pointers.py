@@ -6,37 +6,33 @@ No bounds are checked and nothing is kept alive: the caller knows how long the m
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from typing import Any
 
-from numba import config, types
-from numba.extending import intrinsic
+from stiction.compiled import built
 
 
-def pointer_to(kind: Any) -> Any:
-    """The intrinsic that makes an address a pointer to numbers of this kind."""
+def pointer_to(name: str) -> Any:
+    """Numba's intrinsic that makes an address a pointer to numbers of this type."""
+    from numba import types
+    from numba.extending import intrinsic
 
     @intrinsic  # type: ignore[untyped-decorator]
     def pointer(typing: Any, address: Any) -> Any:
         def cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-        return types.CPointer(kind)(types.int64), cast
+        return types.CPointer(getattr(types, name))(types.int64), cast
 
     return pointer
 
 
-if config.DISABLE_JIT:  # ctypes pointers are indexed in the same way
+def pointer(compiled: str, written: Any) -> Any:
+    """What kernels call: compiled the intrinsic, else a pointer of ctypes, which is indexed in the same way."""
+    kind = ctypes.POINTER(written)
+    return built(partial(pointer_to, compiled), lambda address: ctypes.cast(int(address), kind))
 
-    def floats(address: int) -> Any:
-        return ctypes.cast(int(address), ctypes.POINTER(ctypes.c_double))
 
-    def ints(address: int) -> Any:
-        return ctypes.cast(int(address), ctypes.POINTER(ctypes.c_int32))
-
-    def flags(address: int) -> Any:
-        return ctypes.cast(int(address), ctypes.POINTER(ctypes.c_uint8))
-
-else:
-    floats = pointer_to(types.float64)
-    ints = pointer_to(types.int32)
-    flags = pointer_to(types.uint8)
+floats = pointer("float64", ctypes.c_double)
+ints = pointer("int32", ctypes.c_int32)
+flags = pointer("uint8", ctypes.c_uint8)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import config, typeof
 
 from stiction.bodies.inputs import COUNT, FIT, GEOM_SIZE, message
 from stiction.bodies.stages import advance, may_act, smooth
@@ -217,7 +216,7 @@ class Engine:
 
 def direct(kernel: Any, *arguments: Any) -> Any:
     """A kernel as compiled for arguments of these kinds, without the search for it that its every call begins with."""
-    return kernel if config.DISABLE_JIT else kernel.compile(tuple(typeof(each) for each in arguments))
+    return kernel.for_arguments(*arguments) if hasattr(kernel, "for_arguments") else kernel
 
 
 def pose(

@@ -11,10 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import config
-from numba.extending import intrinsic, register_jitable
 
-from stiction.compiled import kernel
+from stiction.compiled import built, kernel, shared
 from stiction.contacts.gather import (
     CONTACTS,
     ENTRIES,
@@ -120,7 +118,7 @@ def quick_step(engine: Engine, recovery: float, tolerance: float, aim: float, wa
     return Report(time, potential, kinetic, quick)
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@shared
 def room(n: int, m: int, j: int, width: int, counts: Any, before: int, found: int) -> tuple[int, int]:
     """Scratch of `one_call`: that of the solver, and what the normal form and the matching need."""
     floats, ints = sizes(n, m, width)
@@ -131,17 +129,18 @@ def room(n: int, m: int, j: int, width: int, counts: Any, before: int, found: in
     ) * n + joints, ints + found + 2 * m + 5 * n + before + held
 
 
-if config.DISABLE_JIT:
+def as_fixed(typing: Any, array: Any) -> Any:
+    """The same array as read-only, so that kernels are compiled once for both."""
+    return array.copy(readonly=True)(array), lambda context, builder, signature, arguments: arguments[0]
 
-    def fixed(array: Any) -> Any:
-        return array
 
-else:
+def make_fixed() -> Any:
+    from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def fixed(typing: Any, array: Any) -> Any:
-        """The same array as read-only, so that kernels are compiled once for both."""
-        return array.copy(readonly=True)(array), lambda context, builder, signature, arguments: arguments[0]
+    return intrinsic(as_fixed)
+
+
+fixed = built(make_fixed, lambda array: array)
 
 
 @kernel

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.extending import register_jitable
 
+from stiction.compiled import shared
 from stiction.contacts.gather import CONTACTS, JOINTS, VELOCITIES, Gathered
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COUNTS = 10
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@shared
 def ends(counts: Any) -> tuple[int, int, int, int, int, int]:
     """Where impulse, contact velocity, velocity, joint impulse end in floats, and counts and mode in ints."""
     n, m, j = counts[CONTACTS], counts[VELOCITIES], counts[JOINTS]

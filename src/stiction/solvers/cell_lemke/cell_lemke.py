@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from stiction.compiled import kernel, sums, workspace
+from stiction.compiled import in_callers, kernel, sums, workspace
 from stiction.linear import invert, times
 from stiction.problems.box_friction import as_pyramid
 from stiction.problems.laws import BoxFriction, Coulomb
@@ -58,7 +58,6 @@ from stiction.solvers.cell_lemke.cells import (
     cross,
     driven_force,
     impulses,
-    in_callers,
     is_force,
     neighbour,
     velocity_add,

@@ -20,15 +20,11 @@ moving along the driven row's column of it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from stiction.compiled import kernel, sums
-from stiction.kernel_cache import keep
+from stiction.compiled import in_callers, kernel, sums
 from stiction.linear import dot, times
-from stiction.linking import compiled
 from stiction.solvers.lcp.basis_inverse import exchange_row, strike
-
-F = TypeVar("F")
 
 SEPARATED, SMOOTH, FREE, LINE, CORNER, VERTEX, EDGE = 0, 1, 2, 3, 4, 5, 6  # states
 NU, THETA, SIGMA, FIRST_FORCE, SECOND_FORCE, ROOM, TURN, LAMBDA = 0, 1, 2, 3, 4, 5, 6, 7  # watched quantities
@@ -80,13 +76,6 @@ class Basis(NamedTuple):
     vector: Any  # (K,)
     order: Any  # (R,) of the pivots of an inversion
     now: Any  # (4,) number of unknowns; the driven row, its contact and quantity
-
-
-def in_callers(function: F) -> F:
-    """A kernel that is compiled into its callers: handing workspaces on costs as much as the arithmetic done here."""
-    if not hasattr(function, "targetoptions"):
-        return function
-    return compiled(function.py_func, keep, **{**function.targetoptions, "forceinline": True})  # type: ignore[attr-defined, no-any-return]
 
 
 # Products over the velocities that contacts touch. Free bodies have runs of six, and those are written out.

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba.extending import register_jitable
-
-from stiction.compiled import kernel
+from stiction.compiled import kernel, shared
 from stiction.linear import cholesky, cholesky_solve, dot
 from stiction.solvers.cone_newton.one_contact import EXACT, into_cone, residual, set_velocity, sweep
 
@@ -34,7 +32,7 @@ class Memory(NamedTuple):
     weights: Any  # (MEMORY,)
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@shared
 def memory_size(n: int) -> int:
     """Floats that `carve_memory` needs."""
     return (2 * MEMORY + 3) * 3 * n + 2 * MEMORY * MEMORY + MEMORY

@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from stiction.compiled import kernel, workspace
+from stiction.compiled import kernel, shared, workspace
 from stiction.problems.laws import Coulomb
 from stiction.problems.normal_form import rows_dot
 from stiction.solvers.cone_newton.anderson import accelerated_sweeps, carve_memory, memory_size
@@ -437,7 +436,7 @@ def perturb(p, seed):
     return seed
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@shared
 def sizes(n: int, m: int, width: int) -> tuple[int, int]:
     """Floats and integers that `carve` cuts up."""
     b = m // SIZE

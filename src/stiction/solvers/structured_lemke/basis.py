@@ -34,7 +34,7 @@ grown so far that no σ_j is negative; γ = c_γ z0 is not.
 
 from __future__ import annotations
 
-from stiction.compiled import kernel, sums
+from stiction.compiled import in_callers, kernel, sums
 from stiction.linear import invert
 from stiction.solvers.cell_lemke.cells import (
     CONTACT,
@@ -63,7 +63,6 @@ from stiction.solvers.cell_lemke.cells import (
     coupling,
     exchange_roles,
     grip,
-    in_callers,
     introduce,
     is_force,
     leave,

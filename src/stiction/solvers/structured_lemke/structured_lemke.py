@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from stiction.compiled import kernel, sums, workspace
+from stiction.compiled import in_callers, kernel, sums, workspace
 from stiction.linear import times
 from stiction.problems.pyramid import directions_of
 from stiction.solutions.status import Status
@@ -80,7 +80,6 @@ from stiction.solvers.cell_lemke.cells import (
     THETA,
     TURN,
     VERTEX,
-    in_callers,
     is_force,
     neighbour,
     velocity_add,
