@@ -1,13 +1,13 @@
-"""Time of solves, side by side."""
+"""Time of solves, side by side, and how it grows."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+import numpy as np
 
 FINE = 1e-6  # s, of a clock that can time a solve
 
@@ -25,3 +25,9 @@ def side_by_side(solves: Sequence[Callable[[], Any]], repeats: int) -> list[floa
             solve()
             least[k] = min(least[k], clock() - begin)
     return least
+
+
+def exponent(sizes: Any, values: Any) -> float:
+    """Power of the sizes with which values grow, by least squares; of several values for a size, the median counts."""
+    middle = np.median(np.reshape(values, (len(sizes), -1)), axis=1)
+    return float(np.polyfit(np.log(sizes), np.log(middle), 1)[0])
