@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from every_study import EveryStudy
 
+import stiction as st
 from stiction.studies import lacoursiere2003 as study
 from stiction.studies import lacoursiere2003_heap as heap
 from stiction.studies import lacoursiere2003_passes as passes
@@ -110,13 +111,13 @@ def test_orders_of_known_sequences():
 def test_blocks_of_a_sweep_are_contacts():
     """A contact alone is solved by the first sweep."""
     form = passes.box_form(passes.block(0.2, 0.5))
-    one = passes.ContactProblem(
+    one = st.ContactProblem(
         np.eye(3),
         [0.3, 0.0, -1.0],
         [[0.0, 0.0, 1.0]],
         [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]],
         [0.5],
-        law=passes.BoxFriction(),
+        law=st.BoxFriction(),
     )
     single = passes.box_form(one)
     step = heap.Step(0, one, single, {"scaled": np.ones(1)})

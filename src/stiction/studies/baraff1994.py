@@ -27,38 +27,30 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import stiction as st
 from stiction import linear
-from stiction.errors import SolveFailed
-from stiction.problems.contact import ContactProblem
 from stiction.problems.contact_families import heap, painleve_forces, stack, stack_in_plane, wall
 from stiction.problems.heaps import GRAVITY
-from stiction.problems.laws import Coulomb, Frictionless
 from stiction.solutions.contact import certify_contact
-from stiction.solutions.status import Status
-from stiction.solvers.baraff.baraff import Baraff, impulse_along
-from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
-from stiction.solvers.solve import solve
+from stiction.solvers.baraff.baraff import impulse_along
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import SERIES, common_legend, plate, slope, ticks
 from stiction.studies.methods import Answer, on_contacts, on_package, on_program
 from stiction.studies.programs import impulses, installed, program
-from stiction.studies.results import Array, Findings, Plate, Sheet
+from stiction.studies.results import Array, Findings, Plate, Sheet, tabulated
 from stiction.studies.timing import exponent
 
 TOLERANCE = 1e-8
 LAPACK, PLAIN, BARAFF, DANTZIG = "elimination, LAPACK", "elimination, plain", "Baraff", "Cottle–Dantzig"
-KINDS: dict[str, Sequence[Callable[[int], ContactProblem]]] = {
+KINDS: dict[str, Sequence[Callable[[int], st.ContactProblem]]] = {
     "heap": [partial(heap, bodies) for bodies in (2, 3, 5, 8, 12, 19)],
     "wall": [partial(wall, *size) for size in ((2, 2), (3, 2), (3, 3), (4, 3), (4, 4), (5, 5))],
     "stack": [partial(stack, blocks) for blocks in (3, 5, 9, 15, 23, 37)],
 }  # the last has 148 contacts
-DRIVEN: dict[str, tuple[Any, Sequence[Callable[[int], ContactProblem]]]] = {
-    **{f"{kind}, no friction": (Frictionless(), makes) for kind, makes in KINDS.items()},
-    **{f"{kind}, friction": (Coulomb(), makes) for kind, makes in KINDS.items()},
-    "stack in the plane, friction": (
-        Coulomb(),
-        [partial(stack_in_plane, blocks) for blocks in (6, 10, 18, 30, 46, 74)],
-    ),
+DRIVEN: dict[str, tuple[Any, Sequence[Callable[[int], st.ContactProblem]]]] = {
+    **{f"{kind}, no friction": (st.Frictionless(), makes) for kind, makes in KINDS.items()},
+    **{f"{kind}, friction": (st.Coulomb(), makes) for kind, makes in KINDS.items()},
+    "stack in the plane, friction": (st.Coulomb(), [partial(stack_in_plane, b) for b in (6, 10, 18, 30, 46, 74)]),
 }
 WITH_FRICTION = [kind for kind in DRIVEN if "no friction" not in kind]
 IN_SPACE = [kind for kind in WITH_FRICTION if "plane" not in kind]
@@ -103,7 +95,7 @@ class Results(Findings):
 
     def ratio(self, solver: str, other: str) -> Array:
         """(kind, size) median over problems of (time of the one) / (time of the other)."""
-        one, two = (self.seconds[:, :, self.solvers.tolist().index(name)] for name in (solver, other))
+        one, two = (self.seconds[:, :, self.at("solvers", name)] for name in (solver, other))
         return np.asarray(np.median(one / two, axis=2))
 
     def packages(self) -> list[str]:
@@ -119,15 +111,15 @@ def run(quick: bool = False, seed: int = 0) -> Results:
 
 
 def frictionless(quick: bool, seed: int) -> dict[str, Any]:
-    contestants: dict[str, Callable[[ContactProblem], Callable[[], Any]]] = {
+    contestants: dict[str, Callable[[st.ContactProblem], Callable[[], Any]]] = {
         LAPACK: by_lapack,
         PLAIN: by_elimination,
-        DANTZIG: partial(on_program, CottleDantzig()),
-        BARAFF: partial(on_contacts, Baraff()),
+        DANTZIG: partial(on_program, st.CottleDantzig()),
+        BARAFF: partial(on_contacts, st.Baraff()),
         **{name: partial(on_package, prepare) for name, prepare in installed().items()},
     }
     places, seeds = (1, 3, 5) if quick else range(6), range(seed, seed + (3 if quick else 10))
-    problems = [[[makes[k](s).with_law(Frictionless()) for s in seeds] for k in places] for makes in KINDS.values()]
+    problems = [[[makes[k](s).with_law(st.Frictionless()) for s in seeds] for k in places] for makes in KINDS.values()]
     shape = (len(KINDS), len(problems[0]), len(contestants), len(seeds))
     seconds, residual = np.full(shape, np.inf), np.full(shape, np.nan)
     for k, size, p in np.ndindex(shape[0], shape[1], shape[3]):
@@ -146,24 +138,24 @@ def frictionless(quick: bool, seed: int) -> dict[str, Any]:
     return {"solvers": list(contestants), "sizes": sizes, "seconds": seconds, "residual": residual}
 
 
-def judged(problem: ContactProblem, found: Any) -> float:
+def judged(problem: st.ContactProblem, found: Any) -> float:
     """Residual of normal impulses z, or of (n, 3) impulses."""
     impulse = found if np.ndim(found) == 2 else impulses(problem, found)
     return certify_contact(problem, Answer(impulse, *problem.respond(impulse))).residual
 
 
-def definite(problem: ContactProblem) -> tuple[Array, Array]:
+def definite(problem: st.ContactProblem) -> tuple[Array, Array]:
     """A and b; what is added to A makes it definite and leaves no zeros to skip: elimination takes what n tells."""
     lcp = program(problem).lcp()
     return lcp.M + 1e-3 * np.eye(lcp.n) + 1e-6, lcp.q.copy()
 
 
-def by_lapack(problem: ContactProblem) -> Callable[[], Any]:
+def by_lapack(problem: st.ContactProblem) -> Callable[[], Any]:
     A, b = definite(problem)
     return lambda: np.linalg.solve(A, b)
 
 
-def by_elimination(problem: ContactProblem) -> Callable[[], Any]:
+def by_elimination(problem: st.ContactProblem) -> Callable[[], Any]:
     A, b = definite(problem)
     factor: Any = linear.lu
     substitute: Any = linear.lu_solve
@@ -183,21 +175,18 @@ def by_elimination(problem: ContactProblem) -> Callable[[], Any]:
 
 def driving(quick: bool, seed: int) -> dict[str, Any]:
     seeds = range(seed, seed + (4 if quick else 20))
-    shape = (len(DRIVEN), 6, len(seeds))
-    drives, given_up, tries = np.zeros((3, 2, *shape), np.int64)
-    residual, sizes = np.full((3, *shape), np.nan), np.zeros(shape[:2], np.int64)
-    for k, (law, makes) in enumerate(DRIVEN.values()):
-        for p, s in np.ndindex(shape[1:]):
-            problem = makes[p](seeds[s]).with_law(law)
-            sizes[k, p] = problem.n
-            for v, solver in enumerate((Baraff(realign=False), Baraff())):
-                found, at = solve(problem, solver, throw=False), (v, k, p, s)
-                drives[at], given_up[at], tries[at] = counted(found.trace[0])
-                residual[v + 1, k, p, s] = found.certificate.residual
-                if v == 0:
-                    residual[0, k, p, s] = violation(problem, found)
-    counts = {"drives": drives, "given_up": given_up, "tries": tries}
-    return {"driven_sizes": sizes, **counts, "driven_residual": residual}
+    names = "drives, given_up, tries, driven_residual, violation"
+    found: dict[str, Any] = tabulated(names, drive, VARIANTS, DRIVEN, range(6), seeds)
+    found["driven_residual"] = [found.pop("violation")[0], *found["driven_residual"]]
+    return found | {"driven_sizes": [[make(seeds[-1]).n for make in makes] for _, makes in DRIVEN.values()]}
+
+
+def drive(variant: str, kind: str, place: int, seed: int) -> tuple[int, int, int, float, float]:
+    """Drives, contacts given up, tries; the residual, and the violation of the paper's own conditions."""
+    law, makes = DRIVEN[kind]
+    problem = makes[place](seed).with_law(law)
+    found = st.solve(problem, st.Baraff(realign=variant != VARIANTS[0]), throw=False)
+    return *counted(found.trace[0]), found.certificate.residual, violation(problem, found)
 
 
 def counted(trace: str) -> tuple[int, int, int]:
@@ -206,20 +195,20 @@ def counted(trace: str) -> tuple[int, int, int]:
     return drives, given_up, tries
 
 
-def violation(problem: ContactProblem, found: Any) -> float:
+def violation(problem: st.ContactProblem, found: Any) -> float:
     """By how much the paper's own conditions fail [Baraff1994, eq. 15, 16, 21], in units of the certificate's scale.
 
     They ask friction to oppose the sliding partially, p_t·u_t <= 0; Coulomb's law asks for the opposite direction.
     """
     W = 1.0 / problem.whitened.scale**2  # turns an impulse into a velocity
     p, u, bound = found.impulse, found.contact_velocity, problem.friction * found.impulse[:, 0]
-    if isinstance(problem.law, Frictionless):
+    if isinstance(problem.law, st.Frictionless):
         bound = np.zeros(problem.n)
     size, sliding = np.hypot(p[:, 1], p[:, 2]), np.hypot(u[:, 1], u[:, 2])
     along = (p[:, 1:] * u[:, 1:]).sum(axis=1) / np.where(size > 0.0, size, 1.0)
     free = np.minimum(sliding, np.abs(W * (bound - size)))
     parts = [np.abs(np.minimum(u[:, 0], W * p[:, 0])), W * np.maximum(size - bound, 0.0), np.maximum(along, 0.0), free]
-    if isinstance(problem.law, Frictionless):
+    if isinstance(problem.law, st.Frictionless):
         parts = parts[:2]
     return float(np.max(parts, initial=0.0) / found.certificate.scale)
 
@@ -228,25 +217,17 @@ def violation(problem: ContactProblem, found: Any) -> float:
 
 
 def running(quick: bool) -> dict[str, Any]:
-    count = 30 if quick else 300
-    shape = (len(MACHINES), len(RIDES))
-    frames, residual = np.zeros((*shape, count)), np.zeros(shape)
-    failures, contacts = np.zeros((2, *shape), np.int64)
-    for at in np.ndindex(shape):
-        ride = drive_machine(MACHINES[at[0]], RIDES[at[1]], count)
-        frames[at], failures[at], residual[at], contacts[at] = ride
-    return {"frames": frames, "failures": failures, "machine_residual": residual, "machine_contacts": contacts}
+    names = "frames, failures, machine_residual, machine_contacts"
+    return tabulated(names, partial(drive_machine, 30 if quick else 300), MACHINES, RIDES)
 
 
-def drive_machine(machine: str, ride: str, count: int) -> tuple[Array, int, float, int]:
+def drive_machine(count: int, machine: str, ride: str) -> tuple[Array, int, float, int]:
     """Seconds of each frame, steps that were left to `Auto`, the worst residual, and the most contacts."""
-    from stiction.bodies.scene import Scene
-    from stiction.stepping.event_driven import EventDriven
-    from stiction.stepping.simulation import Simulation
-    from stiction.stepping.time_stepping import DEFAULT, TimeStepping
+    from stiction.stepping.time_stepping import DEFAULT
 
-    solver: Any = Baraff() if ride == RIDES[0] else DEFAULT
-    sim = Simulation(Scene.named(machine), Coulomb(), solver, EventDriven() if ride == "events" else TimeStepping())
+    solver: Any = st.Baraff() if ride == RIDES[0] else DEFAULT
+    stepper: Any = st.EventDriven() if ride == "events" else st.TimeStepping()
+    sim = st.Simulation(st.Scene.named(machine), st.Coulomb(), solver, stepper)
     for _ in range(2):  # compiles
         sim.step()
     sim.reset()
@@ -256,7 +237,7 @@ def drive_machine(machine: str, ride: str, count: int) -> tuple[Array, int, floa
         while sim.time < (frame + 1) * FRAME:
             try:
                 report = sim.step()
-            except SolveFailed:
+            except st.SolveFailed:
                 failures += 1
                 report = sim.stepper.step(sim.engine, sim.law, DEFAULT)
             worst = max(worst, report.certificate.residual)
@@ -269,51 +250,45 @@ def drive_machine(machine: str, ride: str, count: int) -> tuple[Array, int, floa
 
 
 def jamming(quick: bool) -> dict[str, Any]:
-    shape = (len(ANGLES), len(MUS))
-    outcome, error = np.full(shape, 2, np.int64), np.zeros(shape)
-    stopped, lost = np.full((2, *shape), np.nan)
-    cosine, sine = np.cos(ANGLES)[:, None], np.sin(ANGLES)[:, None]
-    coefficient = 1.0 + 3.0 * cosine * (cosine - MUS * sine)
-    for at in np.ndindex(shape):
-        problem = painleve_forces(float(ANGLES[at[0]]), float(MUS[at[1]]))
-        found = Baraff().propose(problem, None)
-        if found.status == Status.SOLVED:
-            outcome[at] = 0
-            error[at] = abs(coefficient[at] * found.impulse[0, 0] / GRAVITY - 1.0)
-        elif found.status == Status.RAY:
-            outcome[at] = 1
-            stopped[at], lost[at] = struck(problem, found.ray)
-    rods = {"coefficient": coefficient, "outcome": outcome, "force_error": error, "stopped": stopped, "lost": lost}
-    return rods | jam(0.1 if quick else 0.6)
+    names = "coefficient, outcome, force_error, stopped, lost"
+    return tabulated(names, lean, ANGLES, MUS) | jam(0.1 if quick else 0.6)
 
 
-def struck(problem: ContactProblem, ray: Any) -> tuple[float, float]:
+def lean(angle: float, mu: float) -> tuple[float, int, float, float, float]:
+    """A of Painlevé's rod, what comes of it, the error of its force; what an impulse along the ray stops and loses."""
+    coefficient = 1.0 + 3.0 * np.cos(angle) * (np.cos(angle) - mu * np.sin(angle))
+    problem = painleve_forces(angle, mu)
+    found = st.Baraff().propose(problem, None)
+    if found.status == st.Status.SOLVED:
+        return coefficient, 0, abs(coefficient * found.impulse[0, 0] / GRAVITY - 1.0), np.nan, np.nan
+    if found.status == st.Status.RAY:
+        return coefficient, 1, 0.0, *struck(problem, found.ray)
+    return coefficient, 2, 0.0, np.nan, np.nan
+
+
+def struck(problem: st.ContactProblem, ray: Any) -> tuple[float, float]:
     """Sliding (m/s) after the impulse along the ray, from 1 m/s, and the part of the energy that is gone in the end."""
     assert problem.mass is not None
     before = np.array([-1.0, 0.0, 0.0])
     blow = impulse_along(problem, ray, before)
-    after = ContactProblem(problem.mass, blow.velocity, problem.normal, problem.tangent, problem.friction)
-    v = solve(after, Baraff()).velocity
+    after = st.ContactProblem(problem.mass, blow.velocity, problem.normal, problem.tangent, problem.friction)
+    v = st.solve(after, st.Baraff()).velocity
     kept = (v @ problem.mass @ v) / (before @ problem.mass @ before)
     return abs(float(problem.tangent[0, 0] @ blow.velocity)), float(1.0 - kept)
 
 
 def jam(seconds: float) -> dict[str, Any]:
     """The rod in space, from event to event: it leans by 1 rad and slides on its leading end at 3 m/s."""
-    from stiction.bodies.scene import Scene
-    from stiction.stepping.event_driven import EventDriven
-    from stiction.stepping.simulation import Simulation
-
-    sim = Simulation(Scene.from_xml(ROD), Coulomb(), None, EventDriven())
+    sim = st.Simulation(st.Scene.from_xml(ROD), st.Coulomb(), None, st.EventDriven())
     sim.data.qpos[:] = 0.0, 0.0, 0.5 * np.sin(1.0) + 0.01, np.cos(0.5), 0.0, np.sin(0.5), 0.0
     sim.data.qvel[0] = 3.0
     reports = list(sim.run(seconds))
     noted = [re.findall(r"an impulse of (\S+) N s", " ".join(report.solution.trace)) for report in reports]
     return {
-        "rod_time": np.array([report.time for report in reports]),
-        "rod_energy": np.array([report.energy for report in reports]),
-        "rod_noted": np.array([sum(map(float, each)) for each in noted]),
-        "rod_residual": np.array([report.certificate.residual for report in reports]),
+        "rod_time": [report.time for report in reports],
+        "rod_energy": [report.energy for report in reports],
+        "rod_noted": [sum(map(float, each)) for each in noted],
+        "rod_residual": [report.certificate.residual for report in reports],
     }
 
 

@@ -27,18 +27,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+import stiction as st
 from stiction import optional
-from stiction.errors import SolveFailed
 from stiction.problems import contact_families as families
-from stiction.problems.contact import ContactProblem
-from stiction.problems.laws import Coulomb, NoSlip, Viscous
 from stiction.problems.pyramid import pyramid_impulse, pyramid_lcp
 from stiction.problems.rigid_bodies import Touch, block, posed
-from stiction.solvers.cell_lemke.cell_lemke import CellLemke
-from stiction.solvers.cone_newton.cone_newton import ConeNewton
-from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
-from stiction.solvers.lcp.lemke import Lemke
-from stiction.solvers.principal_pivot import PrincipalPivot
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import SERIES, plate, slope, ticks
 from stiction.studies.methods import Method, on_package, on_program, on_pyramid, ours, race, with_quantecon
@@ -47,7 +40,7 @@ from stiction.studies.results import Array, Findings, Plate, Sheet
 from stiction.studies.timing import exponent
 
 MU = 100.0
-PYRAMID, CONE, BOUND, WET = Coulomb(facets=4), Coulomb(), NoSlip(), Viscous()
+PYRAMID, CONE, BOUND, WET = st.Coulomb(facets=4), st.Coulomb(), st.NoSlip(), st.Viscous()
 VISCOSITY = 0.1  # N / (m/s)
 TOLERANCE = 1e-8
 LOST = 0.01  # m, by which a box has moved when it counts as lost
@@ -70,14 +63,14 @@ LARGEST = 40  # contacts, of problems tried for ease: the pyramid's LCP has six 
 
 
 METHODS: dict[str, Method] = {
-    STANDARD: Method(PYRAMID, partial(on_pyramid, Lemke()), pyramid_impulse),
-    CELLS: ours(PYRAMID, CellLemke()),
-    CIRCULAR: ours(CONE, ConeNewton(tolerance=1e-12)),
-    DANTZIG: Method(BOUND, partial(on_program, CottleDantzig()), impulses),
-    ASSEMBLED: Method(BOUND, partial(on_program, PrincipalPivot()), impulses),
-    PIVOTING: ours(BOUND, PrincipalPivot()),
-    WET_LEMKE: Method(WET, partial(on_program, Lemke()), impulses),
-    WET_PIVOTING: ours(WET, PrincipalPivot()),
+    STANDARD: Method(PYRAMID, partial(on_pyramid, st.Lemke()), pyramid_impulse),
+    CELLS: ours(PYRAMID, st.CellLemke()),
+    CIRCULAR: ours(CONE, st.ConeNewton(tolerance=1e-12)),
+    DANTZIG: Method(BOUND, partial(on_program, st.CottleDantzig()), impulses),
+    ASSEMBLED: Method(BOUND, partial(on_program, st.PrincipalPivot()), impulses),
+    PIVOTING: ours(BOUND, st.PrincipalPivot()),
+    WET_LEMKE: Method(WET, partial(on_program, st.Lemke()), impulses),
+    WET_PIVOTING: ours(WET, st.PrincipalPivot()),
 }
 
 
@@ -123,7 +116,7 @@ class Results(Findings):
 
     def of(self, what: str, method: str) -> Array:
         """(set, problem) times or residuals of a method on the grasp."""
-        return np.asarray(self.arrays[f"grasp_{what}"][:, self.held.tolist().index(method)])
+        return np.asarray(self.arrays[f"grasp_{what}"][:, self.at("held", method)])
 
     def ratio(self, method: str, other: str) -> float:
         """Median over all problems of the grasp of (time of a method) / (time of the other)."""
@@ -131,17 +124,17 @@ class Results(Findings):
 
     def whole(self, method: str) -> float:
         """Least time of ten steps of the grasp, all included."""
-        return float(self.trial_seconds[self.held.tolist().index(method)].min())
+        return float(self.trial_seconds[self.at("held", method)].min())
 
     def faster(self, method: str, other: str) -> tuple[float, float]:
         """How many times as fast as another a method walks, all included, and alone on the problems of the walk."""
-        walks = [self.walk_seconds[self.walked.tolist().index(name)] for name in (other, method)]
-        alone = [np.nanmedian(self.taken_seconds[self.taken.tolist().index(name)]) for name in (other, method)]
+        walks = [self.walk_seconds[self.at("walked", name)] for name in (other, method)]
+        alone = [np.nanmedian(self.taken_seconds[self.at("taken", name)]) for name in (other, method)]
         return float(walks[0] / walks[1]), float(alone[0] / alone[1])
 
     def crowd(self, walk: str) -> str:
         """Contacts of a walk, in words."""
-        _, mean, _, most = self.walk_contacts[self.walked.tolist().index(walk)]
+        _, mean, _, most = self.walk_contacts[self.at("walked", walk)]
         return f"{mean:.1f} contacts, {most:.0f} at most"
 
     def eased(self) -> dict[str, float]:
@@ -165,11 +158,7 @@ def grasping(ways: dict[str, Method], seed: int) -> dict[str, Any]:
     order = (STANDARD, QUANTECON, CELLS, DANTZIG, "no slip, quadprog", "no slip, daqp", ASSEMBLED, PIVOTING)
     held = [name for name in order if name in ways]
     seeds = range(seed, seed + 10)
-    sets = [
-        on_stage(len(seeds)),
-        [families.grasp(s, MU) for s in seeds],
-        [families.grasp_tripled(s, MU) for s in seeds],
-    ]
+    sets = [on_stage(len(seeds)), *([make(s, MU) for s in seeds] for make in (families.grasp, families.grasp_tripled))]
     seconds, residual = zip(*(race(problems, [ways[name] for name in held], 15) for problems in sets), strict=True)
     steps, drift, speed, worst, _ = zip(*(hold(ways[name], ASKED) for name in held), strict=True)
     trials = [[hold(ways[name], 10).seconds for name in held] for _ in seeds]
@@ -181,22 +170,17 @@ def grasping(ways: dict[str, Method], seed: int) -> dict[str, Any]:
         "grasp_pivots": [[pivots(p.with_law(BOUND)) for p in problems] for problems in sets],
         "variables": [pyramid_lcp(bound.with_law(PYRAMID)).n, program(bound).lcp().n],
         "trial_seconds": np.array(trials).T,
-        **{"survived": steps, "drift": drift, "speed": speed, "held_residual": worst},
-    }
+    } | {"survived": steps, "drift": drift, "speed": speed, "held_residual": worst}
 
 
 def held_scene(way: Method) -> Any:
     """The grasp, stepped by 0.01 s; every solve begins anew, as in the paper."""
-    from stiction.bodies.scene import Scene
-    from stiction.stepping.simulation import Simulation
-    from stiction.stepping.time_stepping import TimeStepping
-
-    sim = Simulation(Scene.named("force-closure-grasp", mu=MU), way.law, way.solver, TimeStepping(warm=False))
+    sim = st.Simulation(st.Scene.named("force-closure-grasp", mu=MU), way.law, way.solver, st.TimeStepping(warm=False))
     sim.model.opt.timestep = 0.01
     return sim
 
 
-def on_stage(count: int) -> list[ContactProblem]:
+def on_stage(count: int) -> list[st.ContactProblem]:
     """The problems of the first steps of the grasp."""
     sim = held_scene(METHODS[PIVOTING])
     return [sim.step().solution.whose() for _ in range(count)]
@@ -217,7 +201,7 @@ def hold(way: Method, steps: int) -> Held:
     while made < steps and drift <= LOST:
         try:
             report = sim.step()
-        except SolveFailed:
+        except st.SolveFailed:
             break
         made += 1
         drift = float(np.abs(sim.data.qpos - start).max())
@@ -226,8 +210,8 @@ def hold(way: Method, steps: int) -> Held:
     return Held(made, drift, speed, residual, time.process_time() - begin if made == steps else np.nan)
 
 
-def pivots(problem: ContactProblem) -> int:
-    return int(PrincipalPivot().propose(problem, None).iterations)
+def pivots(problem: st.ContactProblem) -> int:
+    return int(st.PrincipalPivot().propose(problem, None).iterations)
 
 
 # The walk: tables II and III
@@ -264,19 +248,14 @@ class Walk(NamedTuple):
     distance: float  # m, along x
     residual: float  # the worst
     contacts: tuple[float, float, float, float]  # least, mean, standard deviation, most
-    problems: list[ContactProblem]  # SAMPLES of them, evenly over the walk
+    problems: list[st.ContactProblem]  # SAMPLES of them, evenly over the walk
 
 
 def walk(way: Method, seconds: float, step: float, seed: int) -> Walk:
     """The robot on boxes; without slip and dry by time steps, with viscous friction by events, Runge–Kutta."""
-    from stiction.bodies.scene import Scene
-    from stiction.stepping.event_driven import EventDriven
-    from stiction.stepping.simulation import Simulation
-    from stiction.stepping.time_stepping import TimeStepping
-
-    wet = isinstance(way.law, Viscous)
-    stepper: Any = EventDriven(method="rk4", viscosity=VISCOSITY) if wet else TimeStepping(warm=False)
-    sim = Simulation(Scene.named("quadruped", terrain="boxes", mu=MU, seed=seed), way.law, way.solver, stepper)
+    wet = isinstance(way.law, st.Viscous)
+    stepper: Any = st.EventDriven(method="rk4", viscosity=VISCOSITY) if wet else st.TimeStepping(warm=False)
+    sim = st.Simulation(st.Scene.named("quadruped", terrain="boxes", mu=MU, seed=seed), way.law, way.solver, stepper)
     for _ in range(WARM_UP):  # compiles
         sim.step()
     sim.reset()
@@ -288,7 +267,7 @@ def walk(way: Method, seconds: float, step: float, seed: int) -> Walk:
     for made in range(wanted):
         try:
             report = sim.step()
-        except SolveFailed:
+        except st.SolveFailed:
             break
         counts.append(len(report.solution.impulse))
         worst = max(worst, report.certificate.residual)
@@ -321,23 +300,20 @@ def growing(ways: dict[str, Method], quick: bool, seed: int) -> dict[str, Any]:
     }
 
 
-def race_sizes(problems: Sequence[Sequence[ContactProblem]], way: Method) -> Array:
+def race_sizes(problems: Sequence[Sequence[st.ContactProblem]], way: Method) -> Array:
     """(size, problem) the least of several times."""
     return np.array([race(of_size, [way], 5)[0][0] for of_size in problems])
 
 
-def tower(blocks: int, contacts: int, seed: int) -> ContactProblem:
+def tower(blocks: int, contacts: int, seed: int) -> st.ContactProblem:
     """Cubes on each other under gravity, as many contacts in all whatever their number, on circles; mu = 100.
 
     Like `contact_families.stack`, but with a random wrench on the top that is too weak to open a contact.
     """
     rng = np.random.default_rng(seed)
     bodies = [block(families.CUBE, (0.0, 0.0, b + 0.5)) for b in range(blocks)]
-    touches = [
-        Touch((x, y, float(b)), families.UP, b - 1, b)
-        for b in range(blocks)
-        for x, y in families.polygon(contacts // blocks)
-    ]
+    around = families.polygon(contacts // blocks)
+    touches = [Touch((x, y, float(b)), families.UP, b - 1, b) for b in range(blocks) for x, y in around]
     return posed(bodies, touches, families.weights(bodies, 0.5 * rng.normal(size=6)), np.full(len(touches), MU))
 
 
@@ -526,7 +502,7 @@ def _draw_growth(figure: Any, results: Results) -> str:
     right.set(xlabel="velocities m", title=f"n = {FIXED_CONTACTS} contacts")
     for ax in (left, right):
         ax.set(xscale="log", yscale="log", ylabel="ms a problem")
-        ax.legend(loc="lower right")
+        ax.legend(loc="lower right", frameon=True)
     return "Time against the number of contacts and of velocities (section V)."
 
 

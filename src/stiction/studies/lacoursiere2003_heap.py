@@ -15,23 +15,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+import stiction as st
 from stiction.problems.box_friction import BoxForm, box_form
-from stiction.problems.contact import ContactProblem
-from stiction.problems.laws import BoxFriction
-from stiction.problems.lcp import BoxLCP
-from stiction.solvers.auto import Auto
 from stiction.solvers.contract import ContactProposal, Contract, Solver
-from stiction.solvers.lcp.block_pivot import BlockPivot
-from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
-from stiction.solvers.lcp.gauss_seidel import GaussSeidel
-from stiction.solvers.lcp.keller import Keller
-from stiction.solvers.lcp.lemke import Lemke
-from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
-from stiction.solvers.solve import solve
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import corner, grid, plate
 from stiction.studies.lacoursiere2003_random import tally
-from stiction.studies.results import Array, Findings, Plate, Sheet
+from stiction.studies.results import Array, Findings, Plate, Sheet, tabulated
 
 LOGS, STEPS = 40, 81  # of 10 ms; the heap lies still after about 60
 FRAMES = (0, 25, 80)  # steps before which a picture is taken
@@ -41,11 +31,11 @@ PERTURBATIONS = (0.0, 1e-3)  # parts of the diagonal
 MOST_PIVOTS = 12  # a variable, of each attempt that a method makes
 NOTHING = 1e-8  # part of the largest normal impulse that is an error of the simulation, and bounds no friction
 SOLVERS: dict[str, Solver] = {
-    "Lemke": Lemke(),
-    "Keller": Keller(),
-    "Cottle–Dantzig": CottleDantzig(in_order=True),
-    "block pivot": BlockPivot(max_iterations=100),
-    "smoothing Newton": SmoothingNewton(),
+    "Lemke": st.Lemke(),
+    "Keller": st.Keller(),
+    "Cottle–Dantzig": st.CottleDantzig(in_order=True),
+    "block pivot": st.BlockPivot(max_iterations=100),
+    "smoothing Newton": st.SmoothingNewton(),
 }
 PIVOTING, NEWTON = tuple(SOLVERS)[:3], tuple(SOLVERS)[3:]
 TOLERANCE = 1e-8
@@ -61,7 +51,7 @@ class Step(NamedTuple):
     """
 
     number: int
-    problem: ContactProblem
+    problem: st.ContactProblem
     form: BoxForm
     bound: dict[str, Array]
 
@@ -104,13 +94,13 @@ class Heap(Findings):
 class Recorder:
     """A solver that keeps every problem and every start it is given, and lets another one solve."""
 
-    contract: ClassVar[Contract] = replace(Auto.contract, warm=True)
+    contract: ClassVar[Contract] = replace(st.Auto.contract, warm=True)
 
     def __init__(self) -> None:
-        self.kept: list[tuple[ContactProblem, Array | None]] = []
+        self.kept: list[tuple[st.ContactProblem, Array | None]] = []
 
-    def propose(self, problem: ContactProblem, start: Array | None) -> ContactProposal:
-        found = solve(problem, Auto(aim=1e-10), start=start, throw=False)
+    def propose(self, problem: st.ContactProblem, start: Array | None) -> ContactProposal:
+        found = st.solve(problem, st.Auto(aim=1e-10), start=start, throw=False)
         self.kept.append((problem, start))
         return ContactProposal(found.status, found.iterations, found.impulse)
 
@@ -118,12 +108,10 @@ class Recorder:
 def fall(seed: int, logs: int = LOGS, steps: int = STEPS) -> Fall:
     """Logs that fall, under box friction inside the cone."""
     from stiction.bodies.named.parts import CAPSULE, GRAVITY
-    from stiction.bodies.scene import Scene
-    from stiction.stepping.simulation import Simulation
 
-    scene = Scene.named("log-heap", logs=logs, seed=seed)
+    scene = st.Scene.named("log-heap", logs=logs, seed=seed)
     recorder = Recorder()
-    simulation = Simulation(scene, BoxFriction(scaled=True), recorder)
+    simulation = st.Simulation(scene, st.BoxFriction(scaled=True), recorder)
     model, data = simulation.model, simulation.data
     capsules = np.flatnonzero(model.geom_type == int(CAPSULE))
     half = model.geom_size[capsules, 1]
@@ -138,7 +126,7 @@ def fall(seed: int, logs: int = LOGS, steps: int = STEPS) -> Fall:
     return Fall(made, worst, np.array(frames), np.array(model.geom_size[capsules, 0]))
 
 
-def _step(number: int, problem: ContactProblem, start: Array | None, quarter: float) -> Step:
+def _step(number: int, problem: st.ContactProblem, start: Array | None, quarter: float) -> Step:
     form = box_form(problem)
     impulse = np.zeros((form.n, 3))
     impulse[:, 0] = quarter
@@ -153,30 +141,25 @@ def run(fallen: Fall, quick: bool) -> dict[str, Any]:
     swept = (80,) if quick else (25, 40, 60, 80)
     sweeps = [s for s in SHOWN_SWEEPS if s <= (2000 if quick else 4000)]
     steps = [fallen.steps[k] for k in chosen]
-    iterations, residuals = _count(steps)
     return {
         **{"heap_residual": fallen.residual, "frames": fallen.frames, "radius": fallen.radius},
         "heap_steps": chosen,
         "heap_sizes": [int(step.form.hears.sum()) for step in steps],
         "heap_ranks": [np.linalg.matrix_rank(step.form.response) for step in steps],
-        **{"heap_iterations": iterations, "heap_residuals": residuals, "sweep_steps": swept, "shown_sweeps": sweeps},
+        **tabulated("heap_iterations, heap_residuals", _count, PERTURBATIONS, BOUNDS, SOLVERS, steps),
+        **{"sweep_steps": swept, "shown_sweeps": sweeps},
         "sweep_violation": [[_sweep(fallen.steps[k], bounds, sweeps) for k in swept] for bounds in BOUNDS],
     }
 
 
-def _count(steps: Sequence[Step]) -> tuple[Array, Array]:
-    """(perturbation, bounds, solver, problem) iterations and residuals."""
-    shape = (len(PERTURBATIONS), len(BOUNDS), len(SOLVERS), len(steps))
-    iterations, residuals = np.zeros(shape, np.int64), np.full(shape, np.inf)
-    for k, (b, bounds), (e, perturbation) in product(range(len(steps)), enumerate(BOUNDS), enumerate(PERTURBATIONS)):
-        plain = steps[k].form.joint_problem(steps[k].bound[bounds])
-        H = plain.H + perturbation * np.diag(plain.H.diagonal())
-        problem = BoxLCP(H, plain.q, plain.lo, plain.hi)
-        for s, solver in enumerate(SOLVERS.values()):
-            if hasattr(solver, "max_pivots"):
-                solver = replace(solver, max_pivots=MOST_PIVOTS * problem.n)  # type: ignore[type-var]
-            iterations[e, b, s, k], residuals[e, b, s, k] = tally(problem, solver)
-    return iterations, np.where(np.isnan(residuals), np.inf, residuals)
+def _count(perturbation: float, bounds: str, name: str, step: Step) -> tuple[int, float]:
+    """Iterations and residual of a solver."""
+    plain, solver = step.form.joint_problem(step.bound[bounds]), SOLVERS[name]
+    problem = st.BoxLCP(plain.H + perturbation * np.diag(plain.H.diagonal()), plain.q, plain.lo, plain.hi)
+    if hasattr(solver, "max_pivots"):
+        solver = replace(solver, max_pivots=MOST_PIVOTS * problem.n)  # type: ignore[type-var]
+    iterations, residual = tally(problem, solver)
+    return iterations, np.inf if np.isnan(residual) else residual
 
 
 def _sweep(step: Step, bounds: str, sweeps: Sequence[int]) -> list[float]:
@@ -184,13 +167,13 @@ def _sweep(step: Step, bounds: str, sweeps: Sequence[int]) -> list[float]:
     form, plain = step.form, step.form.joint_problem(step.bound[bounds])
     by_contact = np.argsort(np.tile(np.arange(form.n), 3)[form.hears], kind="stable")
     blocks = [int(size) for size in form.hears.reshape(3, form.n).sum(axis=0) if size]
-    problem = BoxLCP(
+    problem = st.BoxLCP(
         plain.H[np.ix_(by_contact, by_contact)], plain.q[by_contact], plain.lo[by_contact], plain.hi[by_contact]
     )
     z, done, violations = problem.lo, 0, []
     for count in sweeps:
         if count > done:
-            z = solve(problem, GaussSeidel(blocks, max_sweeps=count - done, target=0.0), start=z, throw=False).z
+            z = st.solve(problem, st.GaussSeidel(blocks, max_sweeps=count - done, target=0.0), start=z, throw=False).z
             done = count
         w = problem.H @ z + problem.q
         violations.append(float(np.abs(z - np.clip(z - w, problem.lo, problem.hi)).max(initial=0.0)))

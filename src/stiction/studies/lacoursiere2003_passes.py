@@ -14,13 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import stiction as st
 from stiction.problems.box_friction import BoxForm, box_form
-from stiction.problems.contact import ContactProblem
-from stiction.problems.laws import BoxFriction
-from stiction.solvers.lcp.keller import Keller
-from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
 from stiction.solvers.splitting.passes import Passes
-from stiction.solvers.splitting.splitting import Splitting
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import plate
 from stiction.studies.lacoursiere2003_heap import Fall
@@ -76,7 +72,7 @@ def run(fallen: Fall, quick: bool) -> dict[str, Any]:
     }
 
 
-def block(tangent: float, height: float, step: float = 0.01) -> ContactProblem:
+def block(tangent: float, height: float, step: float = 0.01) -> st.ContactProblem:
     """The first step of a block at rest on a slope: 1 kg, 0.4 m long, 0.3 m wide, `height` times its length high."""
     length, width, tall = 0.4, 0.3, 0.4 * height
     angle = np.arctan(tangent)
@@ -86,13 +82,13 @@ def block(tangent: float, height: float, step: float = 0.01) -> ContactProblem:
     axes = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     rows = np.array([[np.concatenate([axis, np.cross(corner, axis)]) for axis in axes] for corner in corners])
     mass = np.diag([1.0, 1.0, 1.0, *inertia])
-    return ContactProblem(mass, velocity, rows[:, 0], rows[:, 1:], np.full(4, FRICTION), law=BoxFriction())
+    return st.ContactProblem(mass, velocity, rows[:, 0], rows[:, 1:], np.full(4, FRICTION), law=st.BoxFriction())
 
 
 def _ratios(tangent: float, height: float, first: str) -> list[float]:
     """(pass,) of a block on a slope."""
     form = box_form(block(tangent, height))
-    passes = Passes(form, Keller(), joint=True, proximal=0.0, enough=0.0)
+    passes = Passes(form, st.Keller(), joint=True, proximal=0.0, enough=0.0)
     p: Array | None = passes.sticky() if first == "sticky" else passes.once(np.zeros((form.n, 3)))
     ratios: list[float] = []
     for _ in range(SLOPE_PASSES):
@@ -106,7 +102,7 @@ def _ratios(tangent: float, height: float, first: str) -> list[float]:
 
 def _on_heap(form: BoxForm, count: int) -> dict[str, Any]:
     """Passes as published, accelerated, and Newton's method after some of them."""
-    passes = Passes(form, SmoothingNewton(), joint=True, proximal=DRAWN, enough=0.0)
+    passes = Passes(form, st.SmoothingNewton(), joint=True, proximal=DRAWN, enough=0.0)
     points, violation = [np.zeros((form.n, 3))], []
     for _ in range(count):
         p = passes.once(points[-1])
@@ -114,7 +110,7 @@ def _on_heap(form: BoxForm, count: int) -> dict[str, Any]:
             break
         points.append(p)
         violation.append(form.violation(p))
-    accelerated = Passes(form, Keller(), joint=True, proximal=DRAWN, enough=NEWTON_ENOUGH)
+    accelerated = Passes(form, st.Keller(), joint=True, proximal=DRAWN, enough=NEWTON_ENOUGH)
     accelerated.run_accelerated(points[0], count)
     moves = [float(np.abs(b - a).max(initial=0.0)) for a, b in pairwise(points)]
     by_passes = {"moves": moves, "pass_violation": violation, "anderson_violation": accelerated.history}
@@ -138,7 +134,7 @@ def _after_passes(form: BoxForm, points: Sequence[Array]) -> dict[str, Any]:
 
 def _newton(form: BoxForm, p: Array, most: int) -> tuple[int, Array]:
     """Steps of `splitting.newton` from p, so many at most, and where they lead."""
-    p, steps = Splitting(max_steps=most)._newton(form, p, np.ones(form.n), SOFTNESS, NEWTON_ENOUGH)
+    p, steps = st.Splitting(max_steps=most)._newton(form, p, np.ones(form.n), SOFTNESS, NEWTON_ENOUGH)
     return steps, p
 
 

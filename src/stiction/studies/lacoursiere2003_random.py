@@ -13,31 +13,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import stiction as st
 from stiction.problems.families import positive_definite_box
 from stiction.problems.ingredients import orthogonal
-from stiction.problems.lcp import LCP, BoxLCP
 from stiction.solvers.contract import Solver
-from stiction.solvers.lcp.block_pivot import BlockPivot
-from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
-from stiction.solvers.lcp.gauss_seidel import GaussSeidel
-from stiction.solvers.lcp.keller import Keller
-from stiction.solvers.lcp.lemke import Lemke
-from stiction.solvers.lcp.murty import Murty
-from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
-from stiction.solvers.solve import solve
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import corner, grid, plate, ticks
-from stiction.studies.results import Array, Findings, Plate
+from stiction.studies.results import Array, Findings, Plate, tabulated
 
 CONDITION, Q_RANGE = 1e4, 1e2
 SPECTRA = ("uniform", "logarithmic")
 SOLVERS: dict[str, Solver] = {
-    "Lemke": Lemke(),
-    "Keller": Keller(),
-    "Cottle–Dantzig": CottleDantzig(in_order=True),
-    "Murty": Murty(),
-    "block pivot": BlockPivot(),
-    "smoothing Newton": SmoothingNewton(),
+    "Lemke": st.Lemke(),
+    "Keller": st.Keller(),
+    "Cottle–Dantzig": st.CottleDantzig(in_order=True),
+    "Murty": st.Murty(),
+    "block pivot": st.BlockPivot(),
+    "smoothing Newton": st.SmoothingNewton(),
 }
 PIVOTING, NEWTON = tuple(SOLVERS)[:4], tuple(SOLVERS)[4:]
 SWEPT = ("LCP, logarithmic", "box, logarithmic", "LCP, uniform")
@@ -83,15 +75,13 @@ def run(quick: bool, seed: int) -> dict[str, Any]:
     conditions = [10.0**e for e in range(1, 9)]
     iterations, residual = _count(100, range(seed, seed + (40 if quick else 500)))
     by_size = [_count(n, range(seed, seed + (10 if quick else 40))) for n in sizes]
-    sweeps, left = _sweep(conditions, range(seed, seed + (6 if quick else 40)))
-    return {
-        **{"iterations": iterations, "residual": residual, "sizes": sizes},
-        **dict(zip(("size_iterations", "size_residual"), zip(*by_size, strict=True), strict=True)),
-        **{"conditions": conditions, "sweeps": sweeps, "sweep_residual": left},
-    }
+    size_iterations, size_residual = zip(*by_size, strict=True)
+    swept = tabulated("sweeps, sweep_residual", _sweep, SWEPT, conditions, range(seed, seed + (6 if quick else 40)))
+    counted = {"iterations": iterations, "residual": residual, "sizes": sizes, "conditions": conditions}
+    return {**counted, "size_iterations": size_iterations, "size_residual": size_residual, **swept}
 
 
-def box_problem(n: int, seed: int, spectrum: str, condition: float = CONDITION) -> BoxLCP:
+def box_problem(n: int, seed: int, spectrum: str, condition: float = CONDITION) -> st.BoxLCP:
     """`positive_definite_box`, or the same with eigenvalues uniform between 1/condition and 1."""
     if spectrum == "logarithmic":
         return positive_definite_box(n, seed, condition, Q_RANGE)
@@ -103,13 +93,13 @@ def box_problem(n: int, seed: int, spectrum: str, condition: float = CONDITION) 
     H = 0.5 * (H + H.T)
     reach = Q_RANGE / H.diagonal().mean()
     q = rng.uniform(-Q_RANGE, Q_RANGE, n)
-    return BoxLCP(H, q, -reach * rng.uniform(0.0, 1.0, n), reach * rng.uniform(0.0, 1.0, n))
+    return st.BoxLCP(H, q, -reach * rng.uniform(0.0, 1.0, n), reach * rng.uniform(0.0, 1.0, n))
 
 
 def tally(problem: Any, solver: Solver) -> tuple[int, float]:
     """Iterations and residual of a solve that starts at the lower bounds, as in the paper."""
     start = problem.lo if solver.contract.warm else None  # the others start there anyway
-    found = solve(problem, solver, start=start, throw=False)
+    found = st.solve(problem, solver, start=start, throw=False)
     return found.iterations, found.certificate.residual
 
 
@@ -124,16 +114,12 @@ def _count(n: int, seeds: Sequence[int]) -> tuple[Array, Array]:
     return iterations, residual
 
 
-def _sweep(conditions: Sequence[float], seeds: Sequence[int]) -> tuple[Array, Array]:
-    """(kind, condition, problem) Gauss–Seidel sweeps and residuals."""
-    shape = (len(SWEPT), len(conditions), len(seeds))
-    sweeps, residual = np.zeros(shape, np.int64), np.full(shape, np.inf)
-    solver = GaussSeidel(max_sweeps=MOST_SWEEPS, target=TOLERANCE)
-    for at in np.ndindex(shape):
-        bounds, spectrum = SWEPT[at[0]].split(", ")
-        problem = box_problem(100, seeds[at[2]], spectrum, conditions[at[1]])
-        sweeps[at], residual[at] = tally(LCP(problem.H, problem.q) if bounds == "LCP" else problem, solver)
-    return sweeps, residual
+def _sweep(kind: str, condition: float, seed: int) -> tuple[int, float]:
+    """Gauss–Seidel sweeps and residual."""
+    bounds, spectrum = kind.split(", ")
+    problem = box_problem(100, seed, spectrum, condition)
+    solver = st.GaussSeidel(max_sweeps=MOST_SWEEPS, target=TOLERANCE)
+    return tally(st.LCP(problem.H, problem.q) if bounds == "LCP" else problem, solver)
 
 
 def check(results: Random) -> list[Claim]:

@@ -30,14 +30,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from stiction.problems.contact import ContactProblem
+import stiction as st
 from stiction.problems.contact_classics import lloyd_contact_sets
 from stiction.problems.contact_families import SINGLE_BODY, UP, face_points, peg, single_body, weights
-from stiction.problems.laws import Coulomb
 from stiction.problems.pyramid import pyramid_impulse, pyramid_lcp
 from stiction.problems.rigid_bodies import Touch, block, posed
 from stiction.solutions.contact import judged
-from stiction.solutions.status import Status
 from stiction.solvers.cell_lemke import cell_lemke
 from stiction.solvers.lcp import lemke
 from stiction.solvers.structured_lemke import structured_lemke
@@ -47,7 +45,7 @@ from stiction.studies.results import Array, Findings, Plate, Sheet
 from stiction.studies.tableau_lemke import Tableau
 from stiction.studies.timing import exponent, side_by_side
 
-PYRAMID = Coulomb(facets=8)
+PYRAMID = st.Coulomb(facets=8)
 METHODS = ("tableau", "standard", "structural", "reduced", "cells")
 OURS = METHODS[1:]
 TABLEAU_UP_TO, STANDARD_UP_TO, STRUCTURAL_UP_TO = 64, 128, 256  # contacts of the largest problems that each is given
@@ -95,7 +93,7 @@ class Results(Findings):
 class Case(NamedTuple):
     figure: str
     name: str
-    make: Callable[[int], ContactProblem]
+    make: Callable[[int], st.ContactProblem]
 
 
 def run(quick: bool = False, seed: int = 0) -> Results:
@@ -132,12 +130,12 @@ def problem_set(quick: bool) -> list[Case]:
     ]
 
 
-def given(problem: ContactProblem, seed: int) -> ContactProblem:
+def given(problem: st.ContactProblem, seed: int) -> st.ContactProblem:
     """A problem that comes with its wrench."""
     return problem
 
 
-def stack_of(blocks: int, turned: int, seed: int) -> ContactProblem:
+def stack_of(blocks: int, turned: int, seed: int) -> st.ContactProblem:
     """Cubes, the first `turned` ones above the lowest by 45 degrees against what they stand on [Lloyd2004, fig. 9]."""
     rng = np.random.default_rng(seed)
     bodies = [block((1.0, 1.0, 1.0), (0.0, 0.0, b + 0.5)) for b in range(blocks)]
@@ -161,7 +159,7 @@ class Attempt(NamedTuple):
     again: Callable[[], Any]
 
 
-def attempted(method: str, problem: ContactProblem) -> Attempt:
+def attempted(method: str, problem: st.ContactProblem) -> Attempt:
     if method in ("tableau", "standard"):
         lcp = pyramid_lcp(problem)
         if method == "tableau":
@@ -204,8 +202,8 @@ def compile_all() -> None:
             attempted(method, make(0).with_law(PYRAMID)).again()
 
 
-def certified(problem: ContactProblem, impulse: Array) -> float:
-    return judged(problem, Status.SOLVED, impulse, 0, None, TOLERANCE).certificate.residual
+def certified(problem: st.ContactProblem, impulse: Array) -> float:
+    return judged(problem, st.Status.SOLVED, impulse, 0, None, TOLERANCE).certificate.residual
 
 
 # Claims

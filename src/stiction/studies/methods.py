@@ -9,24 +9,18 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+import stiction as st
 from stiction import optional
 from stiction.problems.laws import Law
 from stiction.problems.pyramid import pyramid_lcp
 from stiction.solutions.contact import certify_contact
-from stiction.solutions.status import Status
 from stiction.solvers.contract import ContactProposal, Contract
 from stiction.studies.programs import Program, program
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stiction.problems.contact import ContactProblem
-
-    Array = NDArray[np.float64]
+from stiction.studies.results import Array
 
 
 class Method(NamedTuple):
@@ -37,8 +31,8 @@ class Method(NamedTuple):
     """
 
     law: Law
-    prepare: Callable[[ContactProblem], Callable[[], Any]]
-    impulse: Callable[[ContactProblem, Any], Array]
+    prepare: Callable[[st.ContactProblem], Callable[[], Any]]
+    impulse: Callable[[st.ContactProblem, Any], Array]
     own: Any = None
 
     @property
@@ -46,7 +40,7 @@ class Method(NamedTuple):
         """For simulations."""
         return By(self) if self.own is None else self.own
 
-    def propose(self, problem: ContactProblem) -> Array | None:
+    def propose(self, problem: st.ContactProblem) -> Array | None:
         """Impulses; None if the method gives up."""
         try:
             found = self.prepare(problem)()
@@ -55,7 +49,7 @@ class Method(NamedTuple):
         impulse = None if found is None else self.impulse(problem, found)
         return impulse if impulse is None or np.isfinite(impulse).all() else None
 
-    def residual(self, problem: ContactProblem) -> float:
+    def residual(self, problem: st.ContactProblem) -> float:
         """Of the certificate; infinite if the method gives up."""
         impulse = self.propose(problem)
         if impulse is None:
@@ -80,24 +74,24 @@ class By:
         choose="in this study", laws=("pyramid", "viscous", "no-slip", "frictionless"),
     )  # fmt: skip
 
-    def propose(self, problem: ContactProblem, start: Array | None) -> ContactProposal:
+    def propose(self, problem: st.ContactProblem, start: Array | None) -> ContactProposal:
         impulse = self.method.propose(problem)
         if impulse is None:
-            return ContactProposal(Status.STALLED, 0, np.zeros((problem.n, 3)))
-        return ContactProposal(Status.SOLVED, 0, impulse)
+            return ContactProposal(st.Status.STALLED, 0, np.zeros((problem.n, 3)))
+        return ContactProposal(st.Status.SOLVED, 0, impulse)
 
 
-def on_pyramid(solver: Any, problem: ContactProblem) -> Callable[[], Any]:
+def on_pyramid(solver: Any, problem: st.ContactProblem) -> Callable[[], Any]:
     lcp = pyramid_lcp(problem)
     return lambda: solver.propose(lcp, None).z
 
 
-def on_program(solver: Any, problem: ContactProblem) -> Callable[[], Any]:
+def on_program(solver: Any, problem: st.ContactProblem) -> Callable[[], Any]:
     lcp = program(problem).lcp()
     return lambda: solver.propose(lcp, None).z
 
 
-def on_contacts(solver: Any, problem: ContactProblem) -> Callable[[], Any]:
+def on_contacts(solver: Any, problem: st.ContactProblem) -> Callable[[], Any]:
     assert problem.whitened
     return lambda: solver.propose(problem, None).impulse
 
@@ -107,7 +101,7 @@ def ours(law: Law, solver: Any) -> Method:
     return Method(law, partial(on_contacts, solver), given, solver)
 
 
-def with_quantecon(problem: ContactProblem) -> Callable[[], Any]:
+def with_quantecon(problem: st.ContactProblem) -> Callable[[], Any]:
     """Lemke's method with a lexicographic rule; where it finds no answer it goes on for as long as it may."""
     lemke = optional.quantecon().optimize.lcp_lemke
     lcp = pyramid_lcp(problem)
@@ -120,15 +114,15 @@ def with_quantecon(problem: ContactProblem) -> Callable[[], Any]:
     return solve
 
 
-def given(problem: ContactProblem, impulse: Any) -> Array:
+def given(problem: st.ContactProblem, impulse: Any) -> Array:
     return np.asarray(impulse)
 
 
-def on_package(prepare: Callable[[Program], Callable[[], Any]], problem: ContactProblem) -> Callable[[], Any]:
+def on_package(prepare: Callable[[Program], Callable[[], Any]], problem: st.ContactProblem) -> Callable[[], Any]:
     return prepare(program(problem))
 
 
-def race(problems: Sequence[ContactProblem], ways: Sequence[Method], repeats: int) -> tuple[Array, Array]:
+def race(problems: Sequence[st.ContactProblem], ways: Sequence[Method], repeats: int) -> tuple[Array, Array]:
     """(method, problem) the least of several times, all methods in turn, and residuals."""
     seconds, residual = np.full((len(ways), len(problems)), np.inf), np.full((len(ways), len(problems)), np.inf)
     for p, problem in enumerate(problems):

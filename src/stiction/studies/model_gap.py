@@ -29,23 +29,18 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from stiction.problems.contact import ContactProblem
+import stiction as st
 from stiction.problems.contact_classics import contact_classics
 from stiction.problems.contact_families import CONTACT_FAMILIES
-from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, Law, NoSlip
+from stiction.problems.laws import Law
 from stiction.solutions.contact import judged
-from stiction.solutions.status import Status
-from stiction.solvers.cell_lemke.cell_lemke import CellLemke
-from stiction.solvers.cone_newton.cone_newton import ConeNewton
-from stiction.solvers.principal_pivot import PrincipalPivot
-from stiction.solvers.splitting.splitting import Splitting
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import plate
 from stiction.studies.relaxation import ConvexRelaxation, violation_of
 from stiction.studies.results import Array, Findings, Plate, Sheet
 from stiction.studies.timing import side_by_side
 
-CONE = Coulomb()
+CONE = st.Coulomb()
 
 
 class Model(NamedTuple):
@@ -55,16 +50,16 @@ class Model(NamedTuple):
 
 
 MODELS: dict[str, Model] = {
-    "cone": Model(CONE, ConeNewton()),
-    "cone again": Model(CONE, ConeNewton()),
-    "pyramid 16": Model(Coulomb(facets=16), CellLemke()),
-    "pyramid 8": Model(Coulomb(facets=8), CellLemke()),
-    "pyramid 4": Model(Coulomb(facets=4), CellLemke()),
-    "box": Model(BoxFriction(), CellLemke()),
-    "splitting": Model(BoxFriction(), Splitting(accelerate=None, max_passes=5), exact=False),
+    "cone": Model(CONE, st.ConeNewton()),
+    "cone again": Model(CONE, st.ConeNewton()),
+    "pyramid 16": Model(st.Coulomb(facets=16), st.CellLemke()),
+    "pyramid 8": Model(st.Coulomb(facets=8), st.CellLemke()),
+    "pyramid 4": Model(st.Coulomb(facets=4), st.CellLemke()),
+    "box": Model(st.BoxFriction(), st.CellLemke()),
+    "splitting": Model(st.BoxFriction(), st.Splitting(accelerate=None, max_passes=5), exact=False),
     "relaxation": Model(CONE, ConvexRelaxation()),
-    "no-slip": Model(NoSlip(), PrincipalPivot()),
-    "frictionless": Model(Frictionless(), PrincipalPivot()),
+    "no-slip": Model(st.NoSlip(), st.PrincipalPivot()),
+    "frictionless": Model(st.Frictionless(), st.PrincipalPivot()),
 }
 PYRAMIDS = ("pyramid 4", "pyramid 8", "pyramid 16")
 KINDS = {
@@ -129,7 +124,7 @@ def run(quick: bool = False, seed: int = 0) -> Results:
             asked(name, problem)()
     for k, (_, problem) in enumerate(problems):
         solves = [asked(name, problem) for name in MODELS]
-        answers = [judged(problem, Status.SOLVED, solve().impulse, 0, None, TOLERANCE) for solve in solves]
+        answers = [judged(problem, st.Status.SOLVED, solve().impulse, 0, None, TOLERANCE) for solve in solves]
         exact = answers[0].contact_velocity
         least = SAME * answers[0].certificate.scale
         sliding[k] = (problem.friction * np.hypot(exact[:, 1], exact[:, 2]) > exact[:, 0] + least).sum()
@@ -150,7 +145,7 @@ def run(quick: bool = False, seed: int = 0) -> Results:
     )  # fmt: skip
 
 
-def problem_set(seeds: int, first: int) -> list[tuple[tuple[str, str], ContactProblem]]:
+def problem_set(seeds: int, first: int) -> list[tuple[tuple[str, str], st.ContactProblem]]:
     """((kind, name), problem) under Coulomb's law on the cone."""
     made = [
         ((kind, f"{name} {seed}"), CONTACT_FAMILIES[name](seed).with_law(CONE))
@@ -162,21 +157,21 @@ def problem_set(seeds: int, first: int) -> list[tuple[tuple[str, str], ContactPr
     return made + [(("published", name), published[name].with_law(CONE)) for name in PUBLISHED]
 
 
-def asked(model: str, problem: ContactProblem) -> partial[Any]:
+def asked(model: str, problem: st.ContactProblem) -> partial[Any]:
     """The solve of a model, with its normal form and start at hand."""
     law, solver, _ = MODELS[model]
     _ = problem.whitened
     start = None
     if model == "cone again":
-        start = CellLemke().propose(problem.with_law(MODELS["pyramid 16"].law), None).impulse
+        start = st.CellLemke().propose(problem.with_law(MODELS["pyramid 16"].law), None).impulse
     return partial(solver.propose, problem.with_law(law), start)
 
 
-def violation(name: str, problem: ContactProblem, found: Any) -> float:
+def violation(name: str, problem: st.ContactProblem, found: Any) -> float:
     """Of the model's own law."""
     if name == "relaxation":
         return violation_of(problem, found.impulse, found.contact_velocity)
-    mine = judged(problem.with_law(MODELS[name].law), Status.SOLVED, found.impulse, 0, None, TOLERANCE)
+    mine = judged(problem.with_law(MODELS[name].law), st.Status.SOLVED, found.impulse, 0, None, TOLERANCE)
     return float(mine.certificate.residual)
 
 

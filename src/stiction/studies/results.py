@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 from zipfile import BadZipFile
@@ -46,6 +47,10 @@ class Findings:
         tables = [vars(base).get("declared", {}) for base in reversed(cls.__mro__)]
         return [name for table in tables for names in table for name in names.split(", ")]
 
+    def at(self, names: str, name: str) -> int:
+        """Where a name stands in an array of names."""
+        return list(self.arrays[names]).index(name)
+
     def replaced(self, **arrays: Any) -> Self:
         """The same with other arrays."""
         return type(self)(self.seed, self.environment, **self.arrays | arrays)
@@ -67,6 +72,15 @@ class Findings:
             raise InvalidProblem(
                 f"study: {path} does not hold results of this version of {study}; run it again"
             ) from error
+
+
+def tabulated(names: str, measure: Callable[..., Sequence[Any]], *axes: Any) -> dict[str, Array]:
+    """What `measure` returns for all combinations of values along the axes: an array for each of its names."""
+    shape, columns = map(len, axes), zip(*(measure(*values) for values in product(*axes)), strict=True)
+    arrays = [np.array(column) for column in columns]
+    return {
+        name: array.reshape(*shape, *array.shape[1:]) for name, array in zip(names.split(", "), arrays, strict=True)
+    }
 
 
 class Plate(NamedTuple):
