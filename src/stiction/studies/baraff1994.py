@@ -23,7 +23,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -31,14 +31,13 @@ import stiction as st
 from stiction import linear
 from stiction.problems.contact_families import heap, painleve_forces, stack, stack_in_plane, wall
 from stiction.problems.heaps import GRAVITY
-from stiction.solutions.contact import certify_contact
 from stiction.solvers.baraff.baraff import impulse_along
 from stiction.studies.claims import Claim, Statement
-from stiction.studies.drawing import SERIES, common_legend, plate, slope, ticks
-from stiction.studies.methods import Answer, on_contacts, on_package, on_program
+from stiction.studies.drawing import SERIES, plate, slope, ticks
+from stiction.studies.methods import certified, on_contacts, on_package, on_program
 from stiction.studies.programs import impulses, installed, program
 from stiction.studies.results import Array, Findings, Plate, Sheet, tabulated
-from stiction.studies.timing import exponent
+from stiction.studies.timing import exponent, in_turn
 
 TOLERANCE = 1e-8
 LAPACK, PLAIN, BARAFF, DANTZIG = "elimination, LAPACK", "elimination, plain", "Baraff", "Cottle–Dantzig"
@@ -119,29 +118,22 @@ def frictionless(quick: bool, seed: int) -> dict[str, Any]:
         **{name: partial(on_package, prepare) for name, prepare in installed().items()},
     }
     places, seeds = (1, 3, 5) if quick else range(6), range(seed, seed + (3 if quick else 10))
-    problems = [[[makes[k](s).with_law(st.Frictionless()) for s in seeds] for k in places] for makes in KINDS.values()]
-    shape = (len(KINDS), len(problems[0]), len(contestants), len(seeds))
-    seconds, residual = np.full(shape, np.inf), np.full(shape, np.nan)
-    for k, size, p in np.ndindex(shape[0], shape[1], shape[3]):
-        problem = problems[k][size][p]
-        for repeat in range(4 if quick else 10):
-            for c, prepare in enumerate(contestants.values()):
-                solve_it, at = prepare(problem), (k, size, c, p)
-                begin = time.process_time()
-                found = solve_it()
-                spent = time.process_time() - begin
-                if repeat:  # the first compiles
-                    seconds[at] = min(seconds[at], spent)
-                elif c > 1:
-                    residual[at] = judged(problem, found)
-    sizes = [[row[0].n for row in kind] for kind in problems]
-    return {"solvers": list(contestants), "sizes": sizes, "seconds": seconds, "residual": residual}
+
+    def measure(kind: str, place: int, each: int) -> tuple[int, Any, Any]:
+        problem = KINDS[kind][place](each).with_law(st.Frictionless())
+        ready = [partial(prepare, problem) for prepare in contestants.values()]
+        answers = [prepare()() for prepare in ready]  # compiles, too
+        residual = [np.nan, np.nan, *(judged(problem, answer) for answer in answers[2:])]
+        return problem.n, in_turn(ready, 3 if quick else 9), residual
+
+    found = tabulated("sizes, seconds, residual", measure, KINDS, places, seeds)
+    seconds, residual = (found[name].swapaxes(2, 3) for name in ("seconds", "residual"))
+    return {"solvers": list(contestants), "sizes": found["sizes"][:, :, 0], "seconds": seconds, "residual": residual}
 
 
 def judged(problem: st.ContactProblem, found: Any) -> float:
     """Residual of normal impulses z, or of (n, 3) impulses."""
-    impulse = found if np.ndim(found) == 2 else impulses(problem, found)
-    return certify_contact(problem, Answer(impulse, *problem.respond(impulse))).residual
+    return certified(problem, found if np.ndim(found) == 2 else impulses(problem, found))
 
 
 def definite(problem: st.ContactProblem) -> tuple[Array, Array]:
@@ -157,9 +149,7 @@ def by_lapack(problem: st.ContactProblem) -> Callable[[], Any]:
 
 def by_elimination(problem: st.ContactProblem) -> Callable[[], Any]:
     A, b = definite(problem)
-    factor: Any = linear.lu
-    substitute: Any = linear.lu_solve
-    pivots = np.zeros(len(b), np.int64)
+    factor, substitute, pivots = cast("Any", linear.lu), cast("Any", linear.lu_solve), np.zeros(len(b), np.int64)
 
     def eliminate() -> Any:
         U, x = A.copy(), b.copy()
@@ -176,7 +166,7 @@ def by_elimination(problem: st.ContactProblem) -> Callable[[], Any]:
 def driving(quick: bool, seed: int) -> dict[str, Any]:
     seeds = range(seed, seed + (4 if quick else 20))
     names = "drives, given_up, tries, driven_residual, violation"
-    found: dict[str, Any] = tabulated(names, drive, VARIANTS, DRIVEN, range(6), seeds)
+    found = tabulated(names, drive, VARIANTS, DRIVEN, range(6), seeds)
     found["driven_residual"] = [found.pop("violation")[0], *found["driven_residual"]]
     return found | {"driven_sizes": [[make(seeds[-1]).n for make in makes] for _, makes in DRIVEN.values()]}
 
@@ -433,7 +423,7 @@ def _draw_speed(figure: Any, results: Results) -> str:
         ax.set(xscale="log", yscale="log", xlabel="contacts n", title=kind)
         ticks(ax, results.sizes[k])
     axes[0].set_ylabel("time over one elimination (LAPACK)\ngrey: the paper's two to three")
-    common_legend(figure, axes[0], "right center")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
     return "Forces without friction against one elimination and against quadratic programs."
 
 
@@ -459,7 +449,7 @@ def _draw_machines(figure: Any, results: Results) -> str:
         ax.axhspan(20.0, 30.0, color="0.9")
         ax.set(yscale="log", xlabel="s of motion", title=machine)
     axes[0].set_ylabel("frames a second\ngrey: the paper's 20 to 30")
-    common_legend(figure, axes[0], "lower center", ncols=3)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return "Time of each frame of the block feeder and of the jack."
 
 

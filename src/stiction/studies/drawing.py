@@ -73,8 +73,3 @@ def slope(ax: Any, ends: Any, height: float, power: int, label: str) -> None:
     """A thin line that grows with a power, to a height at its right end, where its label stands."""
     ax.plot(ends, height * (np.asarray(ends) / ends[-1]) ** float(power), color="0.7", lw=0.8)
     ax.text(ends[-1], height, f" {label}", va="center", color="0.5")
-
-
-def common_legend(figure: Any, ax: Any, place: str, **options: Any) -> None:
-    """One legend for all panels, beside them."""
-    figure.legend(*ax.get_legend_handles_labels(), loc=f"outside {place}", **options)

@@ -59,9 +59,6 @@ FIXED_CONTACTS, FIXED_BLOCKS = 480, 5
 LARGEST = 40  # contacts, of problems tried for ease: the pyramid's LCP has six times as many variables
 
 
-# Methods
-
-
 METHODS: dict[str, Method] = {
     STANDARD: Method(PYRAMID, partial(on_pyramid, st.Lemke()), pyramid_impulse),
     CELLS: ours(PYRAMID, st.CellLemke()),
@@ -83,9 +80,6 @@ def methods() -> dict[str, Method]:
         if name in ("quadprog", "daqp"):
             found[f"no slip, {name}"] = Method(BOUND, partial(on_package, prepare), impulses)
     return found
-
-
-# Experiments
 
 
 class Results(Findings):
@@ -340,8 +334,8 @@ def check(results: Results) -> list[Claim]:
 
 WHY_POSING = "Posing the quadratic program, which NumPy does here, takes ten times as long as solving it."
 WHY_ACTIVE = (
-    "The paper's active-set method is MATLAB's. daqp is a compiled one of today, and neither is clearly "
-    "ahead: 0.8 to 1.05 times from run to run."
+    "The paper's active-set method is MATLAB's. daqp is a compiled one of today, and neither is clearly ahead: 0.8 to "
+    "1.05 times from run to run."
 )
 
 

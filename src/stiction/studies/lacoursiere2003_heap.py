@@ -17,10 +17,10 @@ import numpy as np
 
 import stiction as st
 from stiction.problems.box_friction import BoxForm, box_form
-from stiction.solvers.contract import ContactProposal, Contract, Solver
+from stiction.solvers.contract import ContactProposal, Contract
+from stiction.studies import lacoursiere2003_random as random
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import corner, grid, plate
-from stiction.studies.lacoursiere2003_random import tally
 from stiction.studies.results import Array, Findings, Plate, Sheet, tabulated
 
 LOGS, STEPS = 40, 81  # of 10 ms; the heap lies still after about 60
@@ -30,13 +30,8 @@ BOUNDS = ("fixed", "scaled")
 PERTURBATIONS = (0.0, 1e-3)  # parts of the diagonal
 MOST_PIVOTS = 12  # a variable, of each attempt that a method makes
 NOTHING = 1e-8  # part of the largest normal impulse that is an error of the simulation, and bounds no friction
-SOLVERS: dict[str, Solver] = {
-    "Lemke": st.Lemke(),
-    "Keller": st.Keller(),
-    "Cottle–Dantzig": st.CottleDantzig(in_order=True),
-    "block pivot": st.BlockPivot(max_iterations=100),
-    "smoothing Newton": st.SmoothingNewton(),
-}
+SOLVERS = {name: solver for name, solver in random.SOLVERS.items() if name != "Murty"}
+SOLVERS["block pivot"] = st.BlockPivot(max_iterations=100)
 PIVOTING, NEWTON = tuple(SOLVERS)[:3], tuple(SOLVERS)[3:]
 TOLERANCE = 1e-8
 SHOWN_SWEEPS = (0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1400, 2000, 2800, 4000)
@@ -158,7 +153,7 @@ def _count(perturbation: float, bounds: str, name: str, step: Step) -> tuple[int
     problem = st.BoxLCP(plain.H + perturbation * np.diag(plain.H.diagonal()), plain.q, plain.lo, plain.hi)
     if hasattr(solver, "max_pivots"):
         solver = replace(solver, max_pivots=MOST_PIVOTS * problem.n)  # type: ignore[type-var]
-    iterations, residual = tally(problem, solver)
+    iterations, residual = random.tally(problem, solver)
     return iterations, np.inf if np.isnan(residual) else residual
 
 

@@ -35,20 +35,19 @@ from stiction.problems.contact_classics import lloyd_contact_sets
 from stiction.problems.contact_families import SINGLE_BODY, UP, face_points, peg, single_body, weights
 from stiction.problems.pyramid import pyramid_impulse, pyramid_lcp
 from stiction.problems.rigid_bodies import Touch, block, posed
-from stiction.solutions.contact import judged
 from stiction.solvers.cell_lemke import cell_lemke
 from stiction.solvers.lcp import lemke
 from stiction.solvers.structured_lemke import structured_lemke
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import plate, ticks
+from stiction.studies.methods import certified
 from stiction.studies.results import Array, Findings, Plate, Sheet
 from stiction.studies.tableau_lemke import Tableau
 from stiction.studies.timing import exponent, side_by_side
 
 PYRAMID = st.Coulomb(facets=8)
 METHODS = ("tableau", "standard", "structural", "reduced", "cells")
-OURS = METHODS[1:]
-TABLEAU_UP_TO, STANDARD_UP_TO, STRUCTURAL_UP_TO = 64, 128, 256  # contacts of the largest problems that each is given
+LIMITS = {"tableau": 64, "standard": 128, "structural": 256}  # contacts of the largest problems that each is given
 TOLERANCE = 1e-8  # largest residual of the certificate that counts as solved
 PEGS, MORE_PEGS, LONG_PEGS = (8, 12, 16, 20, 24, 28, 32), (48, 64, 96, 128), (256, 512, 1024)
 # Blocks, and how many of them are turned by 45 degrees against the one below: 4 or 8 contacts between two.
@@ -147,8 +146,7 @@ def stack_of(blocks: int, turned: int, seed: int) -> st.ContactProblem:
 
 def largest(method: str, quick: bool) -> float:
     """The most contacts of a problem that a method is given."""
-    limits = {"tableau": TABLEAU_UP_TO, "standard": STANDARD_UP_TO, "structural": STRUCTURAL_UP_TO}
-    return limits.get(method, np.inf) / (2.0 if quick else 1.0)
+    return LIMITS.get(method, np.inf) / (2.0 if quick else 1.0)
 
 
 class Attempt(NamedTuple):
@@ -160,24 +158,23 @@ class Attempt(NamedTuple):
 
 
 def attempted(method: str, problem: st.ContactProblem) -> Attempt:
-    if method in ("tableau", "standard"):
-        lcp = pyramid_lcp(problem)
-        if method == "tableau":
-            tableau = Tableau(lcp)
-            z, pivots = tableau.solve()
-            return Attempt(pivots, pyramid_impulse(problem, z), tableau.solve)
-        found, again = recorded(lemke, "lemke", lemke.Lemke(), lcp)
+    if method == "tableau":
+        tableau = Tableau(pyramid_lcp(problem))
+        z, pivots = tableau.solve()
+        return Attempt(pivots, pyramid_impulse(problem, z), tableau.solve)
+    if method == "standard":
+        found, again = recorded(lemke, st.Lemke(), pyramid_lcp(problem))
         return Attempt(found.iterations, pyramid_impulse(problem, found.z), again)
     if method == "cells":
-        found, again = recorded(cell_lemke, "cell_lemke", cell_lemke.CellLemke(), problem)
+        found, again = recorded(cell_lemke, st.CellLemke(), problem)
     else:
-        solver = structured_lemke.StructuredLemke(reduced=method == "reduced")
-        found, again = recorded(structured_lemke, "structured_lemke", solver, problem)
+        found, again = recorded(structured_lemke, st.StructuredLemke(reduced=method == "reduced"), problem)
     return Attempt(found.iterations, found.impulse, again)
 
 
-def recorded(module: Any, name: str, solver: Any, problem: Any) -> tuple[Any, Callable[[], None]]:
-    """What a solver proposes, and a function that repeats the calls of its kernel with the same arguments."""
+def recorded(module: Any, solver: Any, problem: Any) -> tuple[Any, Callable[[], None]]:
+    """What a solver proposes, and a function that repeats the calls of its kernel, named as its module is."""
+    name = module.__name__.rpartition(".")[2]
     kernel, calls = getattr(module, name), []
 
     def note(*arguments: Any) -> Any:
@@ -200,13 +197,6 @@ def compile_all() -> None:
     for make in (partial(peg, 8), partial(stack_of, 2, 1)):
         for method in METHODS:
             attempted(method, make(0).with_law(PYRAMID)).again()
-
-
-def certified(problem: st.ContactProblem, impulse: Array) -> float:
-    return judged(problem, st.Status.SOLVED, impulse, 0, None, TOLERANCE).certificate.residual
-
-
-# Claims
 
 
 def check(results: Results) -> list[Claim]:
@@ -305,9 +295,6 @@ def _stacks(results: Results) -> Iterator[Claim]:
     name = f"stacks: reduced grows with the number of blocks m at most as n m + m³, to {blocks.max()} blocks"
     says = Statement(name, "O(n m + m³)", timed=True)
     yield says.found(grows < 3.0 + 0.25, f"m to the power of {grows:.2f} (n = 4 m)")
-
-
-# Tables and figures
 
 
 def tables(results: Results) -> list[Sheet]:

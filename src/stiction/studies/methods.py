@@ -5,7 +5,6 @@ What comes before a method (the normal form, the assembled LCP, the quadratic pr
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ from stiction.solutions.contact import certify_contact
 from stiction.solvers.contract import ContactProposal, Contract
 from stiction.studies.programs import Program, program
 from stiction.studies.results import Array
+from stiction.studies.timing import in_turn
 
 
 class Method(NamedTuple):
@@ -52,15 +52,18 @@ class Method(NamedTuple):
     def residual(self, problem: st.ContactProblem) -> float:
         """Of the certificate; infinite if the method gives up."""
         impulse = self.propose(problem)
-        if impulse is None:
-            return np.inf
-        return certify_contact(problem, Answer(impulse, *problem.respond(impulse))).residual
+        return np.inf if impulse is None else certified(problem, impulse)
 
 
 class Answer(NamedTuple):
     impulse: Array
     velocity: Array
     joint_impulse: Array
+
+
+def certified(problem: st.ContactProblem, impulse: Array) -> float:
+    """Residual of the certificate of (n, 3) impulses."""
+    return certify_contact(problem, Answer(impulse, *problem.respond(impulse))).residual
 
 
 @dataclass(frozen=True)
@@ -124,15 +127,10 @@ def on_package(prepare: Callable[[Program], Callable[[], Any]], problem: st.Cont
 
 def race(problems: Sequence[st.ContactProblem], ways: Sequence[Method], repeats: int) -> tuple[Array, Array]:
     """(method, problem) the least of several times, all methods in turn, and residuals."""
-    seconds, residual = np.full((len(ways), len(problems)), np.inf), np.full((len(ways), len(problems)), np.inf)
-    for p, problem in enumerate(problems):
+    seconds, residual = [], []
+    for problem in problems:
         posed_for = [problem.with_law(way.law) for way in ways]
-        for w, way in enumerate(ways):  # compiles, too
-            residual[w, p] = way.residual(posed_for[w])
-        for _ in range(repeats):
-            for w, way in enumerate(ways):
-                solve = way.prepare(posed_for[w])
-                begin = time.process_time()
-                solve()
-                seconds[w, p] = min(seconds[w, p], time.process_time() - begin)
-    return seconds, residual
+        residual.append([way.residual(posed) for way, posed in zip(ways, posed_for, strict=True)])  # compiles, too
+        ready = [partial(way.prepare, posed) for way, posed in zip(ways, posed_for, strict=True)]
+        seconds.append(in_turn(ready, repeats))
+    return np.transpose(seconds), np.transpose(residual)

@@ -37,7 +37,7 @@ from stiction.solutions.contact import judged
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import plate
 from stiction.studies.relaxation import ConvexRelaxation, violation_of
-from stiction.studies.results import Array, Findings, Plate, Sheet
+from stiction.studies.results import Array, Findings, Plate, Sheet, tabulated
 from stiction.studies.timing import side_by_side
 
 CONE = st.Coulomb()
@@ -115,46 +115,41 @@ class Results(Findings):
 
 def run(quick: bool = False, seed: int = 0) -> Results:
     """All problems under all models: a minute, or some seconds (fewer seeds) if quick."""
-    problems = problem_set(2 if quick else 10, seed)
-    shape = (len(MODELS), len(problems))
-    distance, velocity, own, seconds = np.full((4, *shape), np.inf)
-    parts, sliding = np.full((*shape, len(PARTS)), np.inf), np.zeros(len(problems), np.int64)
-    for _, problem in problems[:: max(1, len(problems) // 20)]:  # compiles what will be timed
+    kinds, names, problems = zip(*problem_set(2 if quick else 10, seed), strict=True)
+    for problem in problems[:: max(1, len(problems) // 20)]:  # compiles what will be timed
         for name in MODELS:
             asked(name, problem)()
-    for k, (_, problem) in enumerate(problems):
-        solves = [asked(name, problem) for name in MODELS]
-        answers = [judged(problem, st.Status.SOLVED, solve().impulse, 0, None, TOLERANCE) for solve in solves]
-        exact = answers[0].contact_velocity
-        least = SAME * answers[0].certificate.scale
-        sliding[k] = (problem.friction * np.hypot(exact[:, 1], exact[:, 2]) > exact[:, 0] + least).sum()
-        for s, (name, found) in enumerate(zip(MODELS, answers, strict=True)):
-            certificate = found.certificate
-            distance[s, k] = certificate.residual
-            # Over the scale of the worst island; what is larger on another, against that one's scale, is less there.
-            over = [getattr(certificate, part) / certificate.scale for part in PARTS]
-            parts[s, k] = np.minimum(over, certificate.residual)
-            difference = np.linalg.norm(found.contact_velocity - exact, axis=1)
-            velocity[s, k] = difference.max() / certificate.scale
-            own[s, k] = violation(name, problem, found)
-        seconds[:, k] = side_by_side(solves, 3 if quick else 5)
-    (kinds, names), contacts = zip(*(label for label, _ in problems), strict=True), [p.n for _, p in problems]
-    return Results(
-        seed, kind=kinds, name=names, contacts=contacts, sliding=sliding, distance=distance, parts=parts,
-        velocity=velocity, own=own, seconds=seconds,
-    )  # fmt: skip
+    measures = "sliding, distance, parts, velocity, own, seconds"
+    found = tabulated(measures, partial(compare, 3 if quick else 5), problems)
+    arrays = {name: array.swapaxes(0, 1) if array.ndim > 1 else array for name, array in found.items()}
+    return Results(seed, kind=kinds, name=names, contacts=[problem.n for problem in problems], **arrays)
 
 
-def problem_set(seeds: int, first: int) -> list[tuple[tuple[str, str], st.ContactProblem]]:
-    """((kind, name), problem) under Coulomb's law on the cone."""
+def problem_set(seeds: int, first: int) -> list[tuple[str, str, st.ContactProblem]]:
+    """(kind, name, problem) under Coulomb's law on the cone."""
     made = [
-        ((kind, f"{name} {seed}"), CONTACT_FAMILIES[name](seed).with_law(CONE))
+        (kind, f"{name} {seed}", CONTACT_FAMILIES[name](seed).with_law(CONE))
         for kind, names in KINDS.items()
         for name in names
         for seed in range(first, first + seeds)
     ]
     published = contact_classics()
-    return made + [(("published", name), published[name].with_law(CONE)) for name in PUBLISHED]
+    return made + [("published", name, published[name].with_law(CONE)) for name in PUBLISHED]
+
+
+def compare(repeats: int, problem: st.ContactProblem) -> tuple[int, Any, Any, Any, Any, Any]:
+    """Contacts that slide; and of every model the distance, its parts, velocity, residual of its own law and time."""
+    solves = [asked(name, problem) for name in MODELS]
+    answers = [judged(problem, st.Status.SOLVED, solve().impulse, 0, None, TOLERANCE) for solve in solves]
+    certificates, u = [answer.certificate for answer in answers], answers[0].contact_velocity
+    slide = problem.friction * np.hypot(u[:, 1], u[:, 2]) > u[:, 0] + SAME * certificates[0].scale
+    # Over the scale of the worst island; what is larger on another, against that one's scale, is less there.
+    parts = [[min(getattr(each, part) / each.scale, each.residual) for part in PARTS] for each in certificates]
+    away = [np.linalg.norm(answer.contact_velocity - u, axis=1).max() for answer in answers]
+    velocity = [difference / each.scale for difference, each in zip(away, certificates, strict=True)]
+    own = [violation(name, problem, answer) for name, answer in zip(MODELS, answers, strict=True)]
+    distance = [each.residual for each in certificates]
+    return slide.sum(), distance, parts, velocity, own, side_by_side(solves, repeats)
 
 
 def asked(model: str, problem: st.ContactProblem) -> partial[Any]:
@@ -173,9 +168,6 @@ def violation(name: str, problem: st.ContactProblem, found: Any) -> float:
         return violation_of(problem, found.impulse, found.contact_velocity)
     mine = judged(problem.with_law(MODELS[name].law), st.Status.SOLVED, found.impulse, 0, None, TOLERANCE)
     return float(mine.certificate.residual)
-
-
-# Claims
 
 
 def check(results: Results) -> list[Claim]:
@@ -264,9 +256,6 @@ def _costs(results: Results) -> Iterator[Claim]:
     relaxed = np.median(results.cost("relaxation"))
     says = Statement("the convex relaxation is not cheaper than the exact cone, in the median", timed=True)
     yield says.found(relaxed >= 1.0, f"{relaxed:.1f} times the cone (a plain dense method of multipliers)")
-
-
-# Tables and figures
 
 
 def tables(results: Results) -> list[Sheet]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -14,9 +17,9 @@ from numpy.typing import NDArray
 
 from stiction.disk import written_whole
 from stiction.errors import InvalidProblem
-from stiction.studies.environment import environment
 
 Array = NDArray[Any]
+PACKAGES = ("stiction", "numpy", "scipy", "numba", "mujoco", "matplotlib")
 
 
 class Findings:
@@ -74,7 +77,17 @@ class Findings:
             ) from error
 
 
-def tabulated(names: str, measure: Callable[..., Sequence[Any]], *axes: Any) -> dict[str, Array]:
+def environment() -> tuple[str, ...]:
+    """What a reader needs to repeat a study: versions and the kind of machine, nothing that tells whose it is."""
+    packages = []
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):  # optional, and not used here
+            packages.append(f"{name} {version(name)}")
+    cores = f"{os.cpu_count()} {platform.machine()} cores"
+    return (f"Python {platform.python_version()}", *packages, cores, platform.system())
+
+
+def tabulated(names: str, measure: Callable[..., Sequence[Any]], *axes: Any) -> dict[str, Any]:
     """What `measure` returns for all combinations of values along the axes: an array for each of its names."""
     shape, columns = map(len, axes), zip(*(measure(*values) for values in product(*axes)), strict=True)
     arrays = [np.array(column) for column in columns]
