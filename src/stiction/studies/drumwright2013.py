@@ -227,7 +227,8 @@ def walking(ways: dict[str, Method], quick: bool, seed: int) -> dict[str, Any]:
         "walked": WALKS,
         **{f"walk_{what}": [getattr(each, what) for each in walks] for what in kept},
         "taken": [name for names in taken.values() for name in names],
-        **{"taken_seconds": seconds, "taken_residual": residual},
+        "taken_seconds": seconds,
+        "taken_residual": residual,
     }
 
 
@@ -286,10 +287,12 @@ def growing(ways: dict[str, Method], quick: bool, seed: int) -> dict[str, Any]:
     few = [[tower(FIXED_BLOCKS, n, s) for s in seeds] for n in standard]
     laws = [ways[name].law for name in GROWN]
     return {
-        **{"contacts": contacts, "freedoms": freedoms, "standard_contacts": standard},
+        "contacts": contacts,
         "contact_seconds": [race_sizes(by_contacts, ways[name]) for name in GROWN],
         "contact_pivots": [[[pivots(p.with_law(law)) for p in row] for row in by_contacts] for law in laws],
+        "freedoms": freedoms,
         "freedom_seconds": [race_sizes(by_freedoms, ways[name]) for name in GROWN],
+        "standard_contacts": standard,
         "standard_seconds": race_sizes(few, ways[STANDARD]),
     }
 

@@ -137,12 +137,15 @@ def run(fallen: Fall, quick: bool) -> dict[str, Any]:
     sweeps = [s for s in SHOWN_SWEEPS if s <= (2000 if quick else 4000)]
     steps = [fallen.steps[k] for k in chosen]
     return {
-        **{"heap_residual": fallen.residual, "frames": fallen.frames, "radius": fallen.radius},
+        "heap_residual": fallen.residual,
+        "frames": fallen.frames,
+        "radius": fallen.radius,
         "heap_steps": chosen,
         "heap_sizes": [int(step.form.hears.sum()) for step in steps],
         "heap_ranks": [np.linalg.matrix_rank(step.form.response) for step in steps],
         **tabulated("heap_iterations, heap_residuals", _count, PERTURBATIONS, BOUNDS, SOLVERS, steps),
-        **{"sweep_steps": swept, "shown_sweeps": sweeps},
+        "sweep_steps": swept,
+        "shown_sweeps": sweeps,
         "sweep_violation": [[_sweep(fallen.steps[k], bounds, sweeps) for k in swept] for bounds in BOUNDS],
     }
 

@@ -66,7 +66,8 @@ def run(fallen: Fall, quick: bool) -> dict[str, Any]:
     steps = (16, 18, 20, 22) if quick else (15, 16, 17, 18, 19, 20, 22, 25, 30, 40, 60, 80)
     made = [_on_heap(fallen.steps[k].form, 20 if quick else 30) for k in steps]
     return {
-        **{"tangents": tangents, "pass_steps": steps},
+        "tangents": tangents,
+        "pass_steps": steps,
         "ratios": [[[_ratios(t, h, f) for t in tangents] for f in FIRST] for h in BLOCKS.values()],
         **{name: [each[name] for each in made] for name in made[0]},
     }

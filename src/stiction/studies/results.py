@@ -89,11 +89,9 @@ def environment() -> tuple[str, ...]:
 
 def tabulated(names: str, measure: Callable[..., Sequence[Any]], *axes: Any) -> dict[str, Any]:
     """What `measure` returns for all combinations of values along the axes: an array for each of its names."""
-    shape, columns = map(len, axes), zip(*(measure(*values) for values in product(*axes)), strict=True)
-    arrays = [np.array(column) for column in columns]
-    return {
-        name: array.reshape(*shape, *array.shape[1:]) for name, array in zip(names.split(", "), arrays, strict=True)
-    }
+    shape = [len(axis) for axis in axes]
+    columns = map(np.array, zip(*(measure(*values) for values in product(*axes)), strict=True))
+    return {name: each.reshape(*shape, *each.shape[1:]) for name, each in zip(names.split(", "), columns, strict=True)}
 
 
 class Plate(NamedTuple):
