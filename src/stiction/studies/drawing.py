@@ -1,4 +1,4 @@
-"""What all figures of the studies share: their style, axes, marks and legends."""
+"""What all figures of the studies share: a style, and the drawing of panels, ticks and slopes."""
 
 from __future__ import annotations
 

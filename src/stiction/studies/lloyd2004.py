@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -101,12 +102,14 @@ def run(quick: bool = False, seed: int = 0) -> Results:
     wrenches, repeats = (5, 3) if quick else (20, 5)
     seconds, pivots, residual = np.full((3, len(cases), len(METHODS), wrenches), np.nan)
     contacts, bodies = np.zeros((2, len(cases)), np.int64)
-    compile_all()
+    for make, method in product((partial(peg, 8), partial(stack_of, 2, 1)), METHODS):  # compiles what will be timed
+        attempted(method, make(0).with_law(PYRAMID)).again()
     for k, case in enumerate(cases):
         for w in range(1 if case.figure == "published" else wrenches):
             problem = case.make(seed + w).with_law(PYRAMID)
             contacts[k], bodies[k] = problem.n, problem.m // 6
-            methods = [s for s, method in enumerate(METHODS) if problem.n <= largest(method, quick)]
+            largest = [LIMITS.get(method, np.inf) / (2.0 if quick else 1.0) for method in METHODS]
+            methods = np.flatnonzero(problem.n <= np.array(largest))
             attempts = {s: attempted(METHODS[s], problem) for s in methods}
             for s, found in attempts.items():
                 pivots[k, s, w], residual[k, s, w] = found.pivots, certified(problem, found.impulse)
@@ -142,11 +145,6 @@ def stack_of(blocks: int, turned: int, seed: int) -> st.ContactProblem:
     touches = [Touch((x, y, float(b)), UP, b - 1, b) for b in range(blocks) for x, y in face_points(per[b])]
     wrench = 2.0 * rng.normal(size=6)
     return posed(bodies, touches, weights(bodies, wrench), rng.uniform(0.2, 0.3, len(touches)))
-
-
-def largest(method: str, quick: bool) -> float:
-    """The most contacts of a problem that a method is given."""
-    return LIMITS.get(method, np.inf) / (2.0 if quick else 1.0)
 
 
 class Attempt(NamedTuple):
@@ -190,13 +188,6 @@ def recorded(module: Any, solver: Any, problem: Any) -> tuple[Any, Callable[[], 
         return solver.propose(problem, None), again
     finally:
         setattr(module, name, kernel)
-
-
-def compile_all() -> None:
-    """Kernels are compiled, or loaded, before anything is timed."""
-    for make in (partial(peg, 8), partial(stack_of, 2, 1)):
-        for method in METHODS:
-            attempted(method, make(0).with_law(PYRAMID)).again()
 
 
 def check(results: Results) -> list[Claim]:

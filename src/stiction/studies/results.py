@@ -25,8 +25,8 @@ PACKAGES = ("stiction", "numpy", "scipy", "numba", "mujoco", "matplotlib")
 class Findings:
     """Base of all results: arrays of numbers or words by name, the seed of the first problem, versions and machine.
 
-    A study declares its arrays once: `declared` has names, and what stands under them, axes in order and units. Each is
-    an attribute, too.
+    A study declares its arrays once: `declared` maps names to what they hold, axes in their order first, then the unit.
+    Each array is also an attribute.
     """
 
     declared: ClassVar[dict[str, str]] = {}
@@ -88,7 +88,7 @@ def environment() -> tuple[str, ...]:
 
 
 def tabulated(names: str, measure: Callable[..., Sequence[Any]], *axes: Any) -> dict[str, Any]:
-    """What `measure` returns for all combinations of values along the axes: an array for each of its names."""
+    """Measure every combination of values along the axes; an array, under its name, for each value returned."""
     shape = [len(axis) for axis in axes]
     columns = map(np.array, zip(*(measure(*values) for values in product(*axes)), strict=True))
     return {name: each.reshape(*shape, *each.shape[1:]) for name, each in zip(names.split(", "), columns, strict=True)}
