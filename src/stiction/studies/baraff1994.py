@@ -161,19 +161,21 @@ def by_elimination(problem: st.ContactProblem) -> Callable[[], Any]:
 
 
 def driving(quick: bool, seed: int) -> dict[str, Any]:
-    seeds = range(seed, seed + (4 if quick else 20))
-    names = "drives, given_up, tries, driven_residual, violation"
-    found = tabulated(names, drive, VARIANTS, DRIVEN, range(6), seeds)
-    found["driven_residual"] = [found.pop("violation")[0], *found["driven_residual"]]
-    return found | {"driven_sizes": [[make(seeds[-1]).n for make in makes] for _, makes in DRIVEN.values()]}
+    names = "drives, given_up, tries, driven_residual, driven_sizes"
+    found = tabulated(names, drive, DRIVEN, range(6), range(seed, seed + (4 if quick else 20)))
+    sizes = found.pop("driven_sizes")[:, :, -1]
+    return {name: np.moveaxis(array, -1, 0) for name, array in found.items()} | {"driven_sizes": sizes}
 
 
-def drive(variant: str, kind: str, place: int, seed: int) -> tuple[int, int, int, float, float]:
-    """Drives, contacts given up, tries; the residual, and the violation of the paper's own conditions."""
+def drive(kind: str, place: int, seed: int) -> tuple[Any, ...]:
+    """Drives, contacts given up and tries, of both variants; residuals as in `driven_residual`; contacts."""
     law, makes = DRIVEN[kind]
     problem = makes[place](seed).with_law(law)
-    found = st.solve(problem, st.Baraff(realign=variant != VARIANTS[0]), throw=False)
-    return *counted(found.trace[0]), found.certificate.residual, violation(problem, found)
+    published = st.solve(problem, st.Baraff(realign=False), throw=False)
+    residual = [violation(problem, published), published.certificate.residual]
+    turned = st.solve(problem, st.Baraff(), throw=False)
+    counts = zip(counted(published.trace[0]), counted(turned.trace[0]), strict=True)
+    return *counts, [*residual, turned.certificate.residual], problem.n
 
 
 def counted(trace: str) -> tuple[int, int, int]:
