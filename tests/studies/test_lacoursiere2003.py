@@ -120,8 +120,8 @@ def test_blocks_of_a_sweep_are_contacts():
         law=st.BoxFriction(),
     )
     single = passes.box_form(one)
-    step = heap.Step(0, one, single, {"scaled": np.ones(1)})
+    step = heap.Step(single, {"scaled": np.ones(1)})
     assert heap._sweep(step, "scaled", (0, 1))[1] <= 1e-15
-    four = heap.Step(0, passes.block(0.2, 0.5), form, {"scaled": np.ones(form.n)})
+    four = heap.Step(form, {"scaled": np.ones(form.n)})
     violations = heap._sweep(four, "scaled", (0, 1, 10, 100))
     assert violations[0] > violations[-1]

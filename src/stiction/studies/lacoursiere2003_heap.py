@@ -38,17 +38,10 @@ SHOWN_SWEEPS = (0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 50
 
 
 class Step(NamedTuple):
-    """A step of the simulation.
+    """A step of the simulation: its contact problem as boxes, and by the name in BOUNDS what bounds friction."""
 
-    problem: its contact problem
-    form: the same as boxes
-    bound: normal impulses that bound friction, in units of the form, by the name in BOUNDS
-    """
-
-    number: int
-    problem: st.ContactProblem
     form: BoxForm
-    bound: dict[str, Array]
+    bound: dict[str, Array]  # (contact,) normal impulses in units of the form
 
 
 class Fall(NamedTuple):
@@ -117,17 +110,17 @@ def fall(seed: int, logs: int = LOGS, steps: int = STEPS) -> Fall:
             frames.append(np.stack([data.geom_xpos[capsules] - axis, data.geom_xpos[capsules] + axis], axis=1))
         worst = max(worst, simulation.step().certificate.residual)
     quarter = 0.25 * float(model.body_mass[-1]) * GRAVITY * model.opt.timestep
-    made = [_step(k, *kept, quarter) for k, kept in enumerate(recorder.kept)]
+    made = [_step(*kept, quarter) for kept in recorder.kept]
     return Fall(made, worst, np.array(frames), np.array(model.geom_size[capsules, 0]))
 
 
-def _step(number: int, problem: st.ContactProblem, start: Array | None, quarter: float) -> Step:
+def _step(problem: st.ContactProblem, start: Array | None, quarter: float) -> Step:
     form = box_form(problem)
     impulse = np.zeros((form.n, 3))
     impulse[:, 0] = quarter
     scaled = np.zeros(form.n) if start is None else np.maximum(form.scaled(start)[:, 0], 0.0)
     scaled[scaled <= NOTHING * scaled.max(initial=0.0)] = 0.0
-    return Step(number, problem, form, {"fixed": form.scaled(impulse)[:, 0], "scaled": scaled})
+    return Step(form, {"fixed": form.scaled(impulse)[:, 0], "scaled": scaled})
 
 
 def run(fallen: Fall, quick: bool) -> dict[str, Any]:

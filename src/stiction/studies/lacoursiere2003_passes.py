@@ -115,7 +115,8 @@ def _on_heap(form: BoxForm, count: int) -> dict[str, Any]:
     accelerated.run_accelerated(points[0], count)
     moves = [float(np.abs(b - a).max(initial=0.0)) for a, b in pairwise(points)]
     by_passes = {"moves": moves, "pass_violation": violation, "anderson_violation": accelerated.history}
-    return {name: _padded(values, count) for name, values in by_passes.items()} | _after_passes(form, points)
+    padded = {name: np.pad(each, (0, count - len(each)), constant_values=np.nan) for name, each in by_passes.items()}
+    return padded | _after_passes(form, points)
 
 
 def _after_passes(form: BoxForm, points: Sequence[Array]) -> dict[str, Any]:
@@ -137,10 +138,6 @@ def _newton(form: BoxForm, p: Array, most: int) -> tuple[int, Array]:
     """Steps of `splitting.newton` from p, so many at most, and where they lead."""
     p, steps = st.Splitting(max_steps=most)._newton(form, p, np.ones(form.n), SOFTNESS, NEWTON_ENOUGH)
     return steps, p
-
-
-def _padded(values: Sequence[float], length: int) -> Array:
-    return np.concatenate([values, np.full(length - len(values), np.nan)])
 
 
 def orders(history: Array) -> Array:
