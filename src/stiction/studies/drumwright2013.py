@@ -501,21 +501,14 @@ def _draw_growth(figure: Any, results: Results) -> str:
 
 def tables(results: Results) -> list[Sheet]:
     """Tables I to III, printed and ours, and how often each method solves its problem."""
+    grasp = ("method", "printed", "ours, whole steps", *(f"alone, {each}" for each in SETS), "steps held", "solved")
+    walk = ("method", "printed", "ours", "steps", "distance", "contacts", "worst residual")
+    everywhere = f"Contact problems of all families with mu = {MU:g}, up to {LARGEST} contacts"
     solved = [(name, f"{100 * share:.1f} %") for name, share in results.eased().items()]
     return [
-        Sheet(
-            "Table I: the grasp, ten steps",
-            ("method", "printed", "ours, whole steps", *(f"alone, {s}" for s in SETS), "steps held", "solved"),
-            [*_grasps(results)],
-        ),
-        Sheet(
-            "Tables II and III: the walk",
-            ("method", "printed", "ours", "steps", "distance", "contacts", "worst residual"),
-            [*_walked(results)],
-        ),
-        Sheet(
-            f"Contact problems of all families with mu = {MU:g}, up to {LARGEST} contacts", ("method", "solved"), solved
-        ),
+        Sheet("Table I: the grasp, ten steps", grasp, [*_grasps(results)]),
+        Sheet("Tables II and III: the walk", walk, [*_walked(results)]),
+        Sheet(everywhere, ("method", "solved"), solved),
     ]
 
 
