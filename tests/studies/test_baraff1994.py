@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from every_study import EveryStudy
@@ -108,9 +106,9 @@ def test_a_rod_that_jams_keeps_what_its_turning_holds():
 
 
 def test_what_is_broken_fails_its_claim(results):
-    failed = replace(results, driven_residual=np.full_like(results.driven_residual, np.nan))
-    broken = replace(failed, outcome=np.zeros_like(results.outcome), stopped=np.ones_like(results.stopped))
-    names = {claim.name for claim in study._reliable(broken) + study._painleve(results) if not claim.holds}
+    failed = results.replaced(driven_residual=np.full_like(results.driven_residual, np.nan))
+    broken = failed.replaced(outcome=np.zeros_like(results.outcome), stopped=np.ones_like(results.stopped))
+    names = {claim.name for claim in (*study._reliable(broken), *study._painleve(results)) if not claim.holds}
     assert "static friction in the plane and in space is never seen to fail" in names
-    slow = replace(results, frames=np.full_like(results.frames, 0.1))
+    slow = results.replaced(frames=np.full_like(results.frames, 0.1))
     assert not any(claim.holds for claim in study._machines(slow))

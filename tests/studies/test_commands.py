@@ -10,7 +10,7 @@ import pytest
 from stiction.errors import InvalidProblem
 from stiction.studies import STUDIES, commands
 from stiction.studies.claims import Claim
-from stiction.studies.results import Plate, Stored
+from stiction.studies.results import Findings, Plate
 
 PROTOCOL = ("run", "check", "figures", "Results")
 
@@ -20,7 +20,7 @@ class Fake:
 
     __doc__ = "A fake.\n\nAbout it."
 
-    class Results(Stored):
+    class Results(Findings):
         pass
 
     def __init__(self):

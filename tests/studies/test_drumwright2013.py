@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from every_study import EveryStudy
@@ -97,8 +95,8 @@ def test_a_method_that_lies_is_caught():
 
 
 def test_what_is_broken_fails_its_claim(results):
-    dropped = replace(results, survived=np.zeros_like(results.survived))
+    dropped = results.replaced(survived=np.zeros_like(results.survived))
     failed = {claim.name for claim in study.check(dropped) if not claim.holds}
     assert "no slip holds the grasp for at least 100 steps" in failed
-    unsolved = replace(results, ease_residual=np.where(results.tried[:, None] == study.PIVOTING, np.nan, 0.0))
+    unsolved = results.replaced(ease_residual=np.where(results.tried[:, None] == study.PIVOTING, np.nan, 0.0))
     assert not study.check(unsolved)[-1].holds

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from every_study import EveryStudy
 
+import stiction as st
 from stiction.studies import lacoursiere2003 as study
 from stiction.studies import lacoursiere2003_heap as heap
 from stiction.studies import lacoursiere2003_passes as passes
@@ -64,15 +63,12 @@ def test_both_spectra_have_the_condition_number():
 
 
 def test_a_failed_solve_fails_the_claim(results):
-    broken = {f.name: getattr(results, f.name) for f in fields(study.Results)}
-    broken["residual"] = np.full_like(results.residual, np.nan)
-    assert not study.check(study.Results(**broken))[0].holds
+    broken = results.replaced(residual=np.full_like(results.residual, np.nan))
+    assert not study.check(broken)[0].holds
 
 
 def test_what_is_not_solved_counts_as_no_number_of_pivots(results):
-    unsolved = {f.name: getattr(results, f.name) for f in fields(study.Results)}
-    unsolved["heap_residuals"] = np.full_like(results.heap_residuals, np.inf)
-    broken = study.Results(**unsolved)
+    broken = results.replaced(heap_residuals=np.full_like(results.heap_residuals, np.inf))
     assert np.isinf(broken.counts("Keller", "scaled", 1e-3)).all()
     claims = {claim.name: claim for claim in heap.check(broken)}
     robust = claims["logs, perturbation 1e-3: smoothing Newton is robust (all solved, in 100 steps)"]
@@ -115,17 +111,17 @@ def test_orders_of_known_sequences():
 def test_blocks_of_a_sweep_are_contacts():
     """A contact alone is solved by the first sweep."""
     form = passes.box_form(passes.block(0.2, 0.5))
-    one = passes.ContactProblem(
+    one = st.ContactProblem(
         np.eye(3),
         [0.3, 0.0, -1.0],
         [[0.0, 0.0, 1.0]],
         [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]],
         [0.5],
-        law=passes.BoxFriction(),
+        law=st.BoxFriction(),
     )
     single = passes.box_form(one)
-    step = heap.Step(0, one, single, {"scaled": np.ones(1)})
+    step = heap.Step(single, {"scaled": np.ones(1)})
     assert heap._sweep(step, "scaled", (0, 1))[1] <= 1e-15
-    four = heap.Step(0, passes.block(0.2, 0.5), form, {"scaled": np.ones(form.n)})
+    four = heap.Step(form, {"scaled": np.ones(form.n)})
     violations = heap._sweep(four, "scaled", (0, 1, 10, 100))
     assert violations[0] > violations[-1]

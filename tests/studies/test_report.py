@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from stiction import optional
 from stiction.studies import report as page
 from stiction.studies.claims import Claim
-from stiction.studies.results import Plate, Sheet, Stored
+from stiction.studies.results import Findings, Plate, Sheet
 
 VOID = {"meta", "br", "img", "link", "hr"}
 CLAIMS = [
@@ -23,9 +23,8 @@ CLAIMS = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class Results(Stored):
-    values: np.ndarray
+class Results(Findings):
+    declared: ClassVar = {"values": "(point,)"}
 
 
 class Tags(HTMLParser):
@@ -83,7 +82,7 @@ def studies(monkeypatch):
 
 @pytest.fixture
 def text(studies, tmp_path):
-    Results(7, ("Python 3", "numpy <2>"), np.arange(4.0)).save(tmp_path / "one-quick.npz")
+    Results(7, ("Python 3", "numpy <2>"), values=np.arange(4.0)).save(tmp_path / "one-quick.npz")
     path = page.report(tmp_path, quick=True)
     assert path == tmp_path / "report-quick.html"
     return path.read_text(encoding="utf-8")
@@ -134,7 +133,7 @@ def test_a_study_without_results_is_named_as_not_run(text):
 def test_same_results_same_page(studies, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-        Results(7, ("here",), np.arange(4.0)).save(tmp_path / folder / "one.npz")
+        Results(7, ("here",), values=np.arange(4.0)).save(tmp_path / folder / "one.npz")
     first, second = (page.report(tmp_path / folder).read_bytes() for folder in ("a", "b"))
     assert first == second
     assert b"full setting" in first

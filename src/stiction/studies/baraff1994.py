@@ -21,50 +21,38 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from stiction import linear, optional
-from stiction.errors import SolveFailed
-from stiction.problems.contact import ContactProblem
+import stiction as st
+from stiction import linear
 from stiction.problems.contact_families import heap, painleve_forces, stack, stack_in_plane, wall
 from stiction.problems.heaps import GRAVITY
-from stiction.problems.laws import Coulomb, Frictionless
-from stiction.solutions.contact import certify_contact
-from stiction.solutions.status import Status
-from stiction.solvers.baraff.baraff import Baraff, impulse_along
-from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
-from stiction.solvers.solve import solve
-from stiction.studies.claims import Claim
-from stiction.studies.environment import environment
-from stiction.studies.methods import Answer, on_contacts, on_package, on_program
+from stiction.solvers.baraff.baraff import impulse_along
+from stiction.studies.claims import Claim, Statement
+from stiction.studies.drawing import SERIES, plate, slope, ticks
+from stiction.studies.methods import certified, on_contacts, on_package, on_program
 from stiction.studies.programs import impulses, installed, program
-from stiction.studies.results import Plate, Sheet, Stored
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from stiction.studies.results import Array, Findings, Plate, Sheet, tabulated
+from stiction.studies.timing import exponent, in_turn
 
 TOLERANCE = 1e-8
 LAPACK, PLAIN, BARAFF, DANTZIG = "elimination, LAPACK", "elimination, plain", "Baraff", "Cottle–Dantzig"
-KINDS: dict[str, Sequence[Callable[[int], ContactProblem]]] = {
+KINDS: dict[str, Sequence[Callable[[int], st.ContactProblem]]] = {
     "heap": [partial(heap, bodies) for bodies in (2, 3, 5, 8, 12, 19)],
     "wall": [partial(wall, *size) for size in ((2, 2), (3, 2), (3, 3), (4, 3), (4, 4), (5, 5))],
     "stack": [partial(stack, blocks) for blocks in (3, 5, 9, 15, 23, 37)],
 }  # the last has 148 contacts
-DRIVEN: dict[str, tuple[Any, Sequence[Callable[[int], ContactProblem]]]] = {
-    **{f"{kind}, no friction": (Frictionless(), makes) for kind, makes in KINDS.items()},
-    **{f"{kind}, friction": (Coulomb(), makes) for kind, makes in KINDS.items()},
-    "stack in the plane, friction": (
-        Coulomb(),
-        [partial(stack_in_plane, blocks) for blocks in (6, 10, 18, 30, 46, 74)],
-    ),
+DRIVEN: dict[str, tuple[Any, Sequence[Callable[[int], st.ContactProblem]]]] = {
+    **{f"{kind}, no friction": (st.Frictionless(), makes) for kind, makes in KINDS.items()},
+    **{f"{kind}, friction": (st.Coulomb(), makes) for kind, makes in KINDS.items()},
+    "stack in the plane, friction": (st.Coulomb(), [partial(stack_in_plane, b) for b in (6, 10, 18, 30, 46, 74)]),
 }
+WITH_FRICTION = [kind for kind in DRIVEN if "no friction" not in kind]
+IN_SPACE = [kind for kind in WITH_FRICTION if "plane" not in kind]
 MACHINES = ("block-feeder", "double-action-jack")
 VARIANTS = ("as published", "friction turned against the sliding")
 RIDES = ("time steps, Baraff", "time steps, Auto", "events")
@@ -79,125 +67,86 @@ ROD = """
 """  # mu = 2; at an angle of 1 rad there are no forces above (1 + 3 cos²) / (3 sin cos) = 1.37
 
 
-@dataclass(frozen=True, eq=False)
-class Results(Stored):
-    """Times in s; the axes are named in this order.
+class Results(Findings):
+    """Times in s; the axes are named in this order."""
 
-    solvers: names; sizes: (kind of KINDS, size) contacts; seconds, residual: (kind, size, solver, problem), no friction
-    driven_sizes: (kind of DRIVEN, size); drives, given_up, tries: (variant of VARIANTS, kind, size, problem)
-    driven_residual: (3, kind, size, problem) of the paper's algorithm by the paper's conditions and by Coulomb's law,
-        and of ours by Coulomb's law
-    frames: (machine, ride, frame) s of a frame of FRAME; failures: (machine, ride) steps that Baraff's method left to
-        others; machine_residual: (machine, ride); machine_contacts: (machine, ride) the most
-    coefficient: (angle, mu) A of Painlevé's rod; outcome: 0 forces, 1 a ray, 2 neither; force_error: of A f = m g
-    stopped: (angle, mu) m/s of sliding after the impulse along the ray, from 1 m/s; lost: part of the energy after the
-        impact that follows; NaN where there are forces
-    rod_time, rod_energy: (step,) of the rod that jams, in a simulation; rod_noted: (step,) impulses told of, N s
-    rod_residual: (step,)
-    """
-
-    solvers: NDArray[np.str_]
-    sizes: NDArray[np.int64]
-    seconds: Array
-    residual: Array
-    driven_sizes: NDArray[np.int64]
-    drives: NDArray[np.int64]
-    given_up: NDArray[np.int64]
-    tries: NDArray[np.int64]
-    driven_residual: Array
-    frames: Array
-    failures: NDArray[np.int64]
-    machine_residual: Array
-    machine_contacts: NDArray[np.int64]
-    coefficient: Array
-    outcome: NDArray[np.int64]
-    force_error: Array
-    stopped: Array
-    lost: Array
-    rod_time: Array
-    rod_energy: Array
-    rod_noted: Array
-    rod_residual: Array
+    declared: ClassVar = {
+        "solvers": "(solver,) names",
+        "sizes": "(kind of KINDS, size) contacts",
+        "seconds, residual": "(kind, size, solver, problem) without friction",
+        "driven_sizes": "(kind of DRIVEN, size) contacts",
+        "drives, given_up, tries": "(variant of VARIANTS, kind, size, problem)",
+        "driven_residual": "(3, kind, size, problem) of the paper's algorithm by the paper's conditions and by "
+        "Coulomb's law, and of ours by Coulomb's law",
+        "frames": "(machine, ride, frame) s of a frame of FRAME",
+        "failures": "(machine, ride) steps that Baraff's method left to others",
+        "machine_residual": "(machine, ride)",
+        "machine_contacts": "(machine, ride) the most",
+        "coefficient": "(angle, mu) A of Painlevé's rod",
+        "outcome": "(angle, mu) 0 forces, 1 a ray, 2 neither",
+        "force_error": "(angle, mu) of A f = m g",
+        "stopped": "(angle, mu) m/s of sliding after the impulse along the ray, from 1 m/s; NaN where there are forces",
+        "lost": "(angle, mu) part of the energy after the impact that follows; NaN where there are forces",
+        "rod_time, rod_energy": "(step,) of the rod that jams, in a simulation",
+        "rod_noted": "(step,) impulses reported, N s",
+        "rod_residual": "(step,)",
+    }
 
     def ratio(self, solver: str, other: str) -> Array:
         """(kind, size) median over problems of (time of the one) / (time of the other)."""
-        one, two = (self.seconds[:, :, self.solvers.tolist().index(name)] for name in (solver, other))
+        one, two = (self.seconds[:, :, self.at("solvers", name)] for name in (solver, other))
         return np.asarray(np.median(one / two, axis=2))
-
-    def packages(self) -> list[str]:
-        return [name for name in self.solvers.tolist() if name not in (LAPACK, PLAIN, BARAFF, DANTZIG)]
 
 
 def run(quick: bool = False, seed: int = 0) -> Results:
     """All experiments: some minutes, or half a minute if quick."""
-    return Results(
-        **frictionless(quick, seed),
-        **driving(quick, seed),
-        **running(quick),
-        **jamming(quick),
-        seed=seed,
-        environment=environment(),
-    )
+    return Results(seed, **frictionless(quick, seed), **driving(quick, seed), **running(quick), **jamming(quick))
 
 
 # Without friction: against elimination and quadratic programs
 
 
 def frictionless(quick: bool, seed: int) -> dict[str, Any]:
-    contestants: dict[str, Callable[[ContactProblem], Callable[[], Any]]] = {
+    contestants: dict[str, Callable[[st.ContactProblem], Callable[[], Any]]] = {
         LAPACK: by_lapack,
         PLAIN: by_elimination,
-        DANTZIG: partial(on_program, CottleDantzig()),
-        BARAFF: partial(on_contacts, Baraff()),
+        DANTZIG: partial(on_program, st.CottleDantzig()),
+        BARAFF: partial(on_contacts, st.Baraff()),
         **{name: partial(on_package, prepare) for name, prepare in installed().items()},
     }
     places, seeds = (1, 3, 5) if quick else range(6), range(seed, seed + (3 if quick else 10))
-    problems = [[[makes[k](s).with_law(Frictionless()) for s in seeds] for k in places] for makes in KINDS.values()]
-    shape = (len(KINDS), len(problems[0]), len(contestants), len(seeds))
-    seconds, residual = np.full(shape, np.inf), np.full(shape, np.nan)
-    for at in np.ndindex(shape[0], shape[1], shape[3]):
-        problem = problems[at[0]][at[1]][at[2]]
-        for repeat in range(4 if quick else 10):
-            for c, prepare in enumerate(contestants.values()):
-                solve_it = prepare(problem)
-                begin = time.process_time()
-                found = solve_it()
-                spent = time.process_time() - begin
-                place = (at[0], at[1], c, at[2])
-                if repeat:  # the first compiles
-                    seconds[place] = min(seconds[place], spent)
-                elif c > 1:
-                    residual[place] = judged(problem, found)
-    return {
-        "solvers": np.array(list(contestants)),
-        "sizes": np.array([[row[0].n for row in kind] for kind in problems]),
-        "seconds": seconds,
-        "residual": residual,
-    }
+
+    def measure(kind: str, place: int, each: int) -> tuple[int, Any, Any]:
+        problem = KINDS[kind][place](each).with_law(st.Frictionless())
+        ready = [partial(prepare, problem) for prepare in contestants.values()]
+        answers = [prepare()() for prepare in ready]  # compiles, too
+        residual = [np.nan, np.nan, *(judged(problem, answer) for answer in answers[2:])]
+        return problem.n, in_turn(ready, 3 if quick else 9), residual
+
+    found = tabulated("sizes, seconds, residual", measure, KINDS, places, seeds)
+    seconds, residual = (found[name].swapaxes(2, 3) for name in ("seconds", "residual"))
+    return {"solvers": list(contestants), "sizes": found["sizes"][:, :, 0], "seconds": seconds, "residual": residual}
 
 
-def judged(problem: ContactProblem, found: Any) -> float:
+def judged(problem: st.ContactProblem, found: Any) -> float:
     """Residual of normal impulses z, or of (n, 3) impulses."""
-    impulse = found if np.ndim(found) == 2 else impulses(problem, found)
-    return certify_contact(problem, Answer(impulse, *problem.respond(impulse))).residual
+    return certified(problem, found if np.ndim(found) == 2 else impulses(problem, found))
 
 
-def definite(problem: ContactProblem) -> tuple[Array, Array]:
+def definite(problem: st.ContactProblem) -> tuple[Array, Array]:
     """A and b; what is added to A makes it definite and leaves no zeros to skip: elimination takes what n tells."""
     lcp = program(problem).lcp()
     return lcp.M + 1e-3 * np.eye(lcp.n) + 1e-6, lcp.q.copy()
 
 
-def by_lapack(problem: ContactProblem) -> Callable[[], Any]:
+def by_lapack(problem: st.ContactProblem) -> Callable[[], Any]:
     A, b = definite(problem)
     return lambda: np.linalg.solve(A, b)
 
 
-def by_elimination(problem: ContactProblem) -> Callable[[], Any]:
+def by_elimination(problem: st.ContactProblem) -> Callable[[], Any]:
     A, b = definite(problem)
-    factor: Any = linear.lu
-    substitute: Any = linear.lu_solve
-    pivots = np.zeros(len(b), np.int64)
+    factor, substitute, pivots = cast("Any", linear.lu), cast("Any", linear.lu_solve), np.zeros(len(b), np.int64)
 
     def eliminate() -> Any:
         U, x = A.copy(), b.copy()
@@ -212,29 +161,21 @@ def by_elimination(problem: ContactProblem) -> Callable[[], Any]:
 
 
 def driving(quick: bool, seed: int) -> dict[str, Any]:
-    places, seeds = range(6), range(seed, seed + (4 if quick else 20))
-    shape = (len(DRIVEN), len(places), len(seeds))
-    drives, given_up = np.zeros((2, *shape), np.int64), np.zeros((2, *shape), np.int64)
-    tries, residual = np.zeros((2, *shape), np.int64), np.full((3, *shape), np.nan)
-    sizes = np.zeros(shape[:2], np.int64)
-    for k, (law, makes) in enumerate(DRIVEN.values()):
-        for p, place in enumerate(places):
-            for s, each in enumerate(seeds):
-                problem, at = makes[place](each).with_law(law), (k, p, s)
-                sizes[k, p] = problem.n
-                for v, solver in enumerate((Baraff(realign=False), Baraff())):
-                    found = solve(problem, solver, throw=False)
-                    drives[(v, *at)], given_up[(v, *at)], tries[(v, *at)] = counted(found.trace[0])
-                    residual[(v + 1, *at)] = found.certificate.residual
-                    if v == 0:
-                        residual[(0, *at)] = violation(problem, found)
-    return {
-        "driven_sizes": sizes,
-        "drives": drives,
-        "given_up": given_up,
-        "tries": tries,
-        "driven_residual": residual,
-    }
+    names = "drives, given_up, tries, driven_residual, driven_sizes"
+    found = tabulated(names, drive, DRIVEN, range(6), range(seed, seed + (4 if quick else 20)))
+    sizes = found.pop("driven_sizes")[:, :, -1]
+    return {name: np.moveaxis(array, -1, 0) for name, array in found.items()} | {"driven_sizes": sizes}
+
+
+def drive(kind: str, place: int, seed: int) -> tuple[Any, ...]:
+    """Drives, contacts given up and tries, of both variants; residuals as in `driven_residual`; contacts."""
+    law, makes = DRIVEN[kind]
+    problem = makes[place](seed).with_law(law)
+    published = st.solve(problem, st.Baraff(realign=False), throw=False)
+    residual = [violation(problem, published), published.certificate.residual]
+    turned = st.solve(problem, st.Baraff(), throw=False)
+    counts = zip(counted(published.trace[0]), counted(turned.trace[0]), strict=True)
+    return *counts, [*residual, turned.certificate.residual], problem.n
 
 
 def counted(trace: str) -> tuple[int, int, int]:
@@ -243,20 +184,20 @@ def counted(trace: str) -> tuple[int, int, int]:
     return drives, given_up, tries
 
 
-def violation(problem: ContactProblem, found: Any) -> float:
+def violation(problem: st.ContactProblem, found: Any) -> float:
     """By how much the paper's own conditions fail [Baraff1994, eq. 15, 16, 21], in units of the certificate's scale.
 
     They ask friction to oppose the sliding partially, p_t·u_t <= 0; Coulomb's law asks for the opposite direction.
     """
     W = 1.0 / problem.whitened.scale**2  # turns an impulse into a velocity
     p, u, bound = found.impulse, found.contact_velocity, problem.friction * found.impulse[:, 0]
-    if isinstance(problem.law, Frictionless):
+    if isinstance(problem.law, st.Frictionless):
         bound = np.zeros(problem.n)
     size, sliding = np.hypot(p[:, 1], p[:, 2]), np.hypot(u[:, 1], u[:, 2])
     along = (p[:, 1:] * u[:, 1:]).sum(axis=1) / np.where(size > 0.0, size, 1.0)
     free = np.minimum(sliding, np.abs(W * (bound - size)))
     parts = [np.abs(np.minimum(u[:, 0], W * p[:, 0])), W * np.maximum(size - bound, 0.0), np.maximum(along, 0.0), free]
-    if isinstance(problem.law, Frictionless):
+    if isinstance(problem.law, st.Frictionless):
         parts = parts[:2]
     return float(np.max(parts, initial=0.0) / found.certificate.scale)
 
@@ -265,25 +206,17 @@ def violation(problem: ContactProblem, found: Any) -> float:
 
 
 def running(quick: bool) -> dict[str, Any]:
-    count = 30 if quick else 300
-    shape = (len(MACHINES), len(RIDES))
-    frames, failures = np.zeros((*shape, count)), np.zeros(shape, np.int64)
-    residual, contacts = np.zeros(shape), np.zeros(shape, np.int64)
-    for at in np.ndindex(shape):
-        ride = drive_machine(MACHINES[at[0]], RIDES[at[1]], count)
-        frames[at], failures[at], residual[at], contacts[at] = ride
-    return {"frames": frames, "failures": failures, "machine_residual": residual, "machine_contacts": contacts}
+    names = "frames, failures, machine_residual, machine_contacts"
+    return tabulated(names, partial(drive_machine, 30 if quick else 300), MACHINES, RIDES)
 
 
-def drive_machine(machine: str, ride: str, count: int) -> tuple[Array, int, float, int]:
+def drive_machine(count: int, machine: str, ride: str) -> tuple[Array, int, float, int]:
     """Seconds of each frame, steps that were left to `Auto`, the worst residual, and the most contacts."""
-    from stiction.bodies.scene import Scene
-    from stiction.stepping.event_driven import EventDriven
-    from stiction.stepping.simulation import Simulation
-    from stiction.stepping.time_stepping import DEFAULT, TimeStepping
+    from stiction.stepping.time_stepping import DEFAULT
 
-    solver: Any = Baraff() if ride == RIDES[0] else DEFAULT
-    sim = Simulation(Scene.named(machine), Coulomb(), solver, EventDriven() if ride == "events" else TimeStepping())
+    solver: Any = st.Baraff() if ride == RIDES[0] else DEFAULT
+    stepper: Any = st.EventDriven() if ride == "events" else st.TimeStepping()
+    sim = st.Simulation(st.Scene.named(machine), st.Coulomb(), solver, stepper)
     for _ in range(2):  # compiles
         sim.step()
     sim.reset()
@@ -293,7 +226,7 @@ def drive_machine(machine: str, ride: str, count: int) -> tuple[Array, int, floa
         while sim.time < (frame + 1) * FRAME:
             try:
                 report = sim.step()
-            except SolveFailed:
+            except st.SolveFailed:
                 failures += 1
                 report = sim.stepper.step(sim.engine, sim.law, DEFAULT)
             worst = max(worst, report.certificate.residual)
@@ -306,58 +239,45 @@ def drive_machine(machine: str, ride: str, count: int) -> tuple[Array, int, floa
 
 
 def jamming(quick: bool) -> dict[str, Any]:
-    shape = (len(ANGLES), len(MUS))
-    outcome, error = np.full(shape, 2, np.int64), np.zeros(shape)
-    stopped, lost = np.full(shape, np.nan), np.full(shape, np.nan)
-    cosine, sine = np.cos(ANGLES)[:, None], np.sin(ANGLES)[:, None]
-    coefficient = 1.0 + 3.0 * cosine * (cosine - MUS * sine)
-    for at in np.ndindex(shape):
-        problem = painleve_forces(float(ANGLES[at[0]]), float(MUS[at[1]]))
-        found = Baraff().propose(problem, None)
-        if found.status == Status.SOLVED:
-            outcome[at] = 0
-            error[at] = abs(coefficient[at] * found.impulse[0, 0] / GRAVITY - 1.0)
-        elif found.status == Status.RAY:
-            outcome[at] = 1
-            stopped[at], lost[at] = struck(problem, found.ray)
-    return {
-        "coefficient": coefficient,
-        "outcome": outcome,
-        "force_error": error,
-        "stopped": stopped,
-        "lost": lost,
-        **jam(0.1 if quick else 0.6),
-    }
+    names = "coefficient, outcome, force_error, stopped, lost"
+    return tabulated(names, lean, ANGLES, MUS) | jam(0.1 if quick else 0.6)
 
 
-def struck(problem: ContactProblem, ray: Any) -> tuple[float, float]:
+def lean(angle: float, mu: float) -> tuple[float, int, float, float, float]:
+    """A of Painlevé's rod, what comes of it, the error of its force; what an impulse along the ray stops and loses."""
+    coefficient = 1.0 + 3.0 * np.cos(angle) * (np.cos(angle) - mu * np.sin(angle))
+    problem = painleve_forces(angle, mu)
+    found = st.Baraff().propose(problem, None)
+    if found.status == st.Status.SOLVED:
+        return coefficient, 0, abs(coefficient * found.impulse[0, 0] / GRAVITY - 1.0), np.nan, np.nan
+    if found.status == st.Status.RAY:
+        return coefficient, 1, 0.0, *struck(problem, found.ray)
+    return coefficient, 2, 0.0, np.nan, np.nan
+
+
+def struck(problem: st.ContactProblem, ray: Any) -> tuple[float, float]:
     """Sliding (m/s) after the impulse along the ray, from 1 m/s, and the part of the energy that is gone in the end."""
     assert problem.mass is not None
     before = np.array([-1.0, 0.0, 0.0])
     blow = impulse_along(problem, ray, before)
-    after = ContactProblem(problem.mass, blow.velocity, problem.normal, problem.tangent, problem.friction)
-    v = solve(after, Baraff()).velocity
-    return abs(float(problem.tangent[0, 0] @ blow.velocity)), float(
-        1.0 - (v @ problem.mass @ v) / (before @ problem.mass @ before)
-    )
+    after = st.ContactProblem(problem.mass, blow.velocity, problem.normal, problem.tangent, problem.friction)
+    v = st.solve(after, st.Baraff()).velocity
+    kept = (v @ problem.mass @ v) / (before @ problem.mass @ before)
+    return abs(float(problem.tangent[0, 0] @ blow.velocity)), float(1.0 - kept)
 
 
 def jam(seconds: float) -> dict[str, Any]:
     """The rod in space, from event to event: it leans by 1 rad and slides on its leading end at 3 m/s."""
-    from stiction.bodies.scene import Scene
-    from stiction.stepping.event_driven import EventDriven
-    from stiction.stepping.simulation import Simulation
-
-    sim = Simulation(Scene.from_xml(ROD), Coulomb(), None, EventDriven())
+    sim = st.Simulation(st.Scene.from_xml(ROD), st.Coulomb(), None, st.EventDriven())
     sim.data.qpos[:] = 0.0, 0.0, 0.5 * np.sin(1.0) + 0.01, np.cos(0.5), 0.0, np.sin(0.5), 0.0
     sim.data.qvel[0] = 3.0
     reports = list(sim.run(seconds))
     noted = [re.findall(r"an impulse of (\S+) N s", " ".join(report.solution.trace)) for report in reports]
     return {
-        "rod_time": np.array([report.time for report in reports]),
-        "rod_energy": np.array([report.energy for report in reports]),
-        "rod_noted": np.array([sum(map(float, each)) for each in noted]),
-        "rod_residual": np.array([report.certificate.residual for report in reports]),
+        "rod_time": [report.time for report in reports],
+        "rod_energy": [report.energy for report in reports],
+        "rod_noted": [sum(map(float, each)) for each in noted],
+        "rod_residual": [report.certificate.residual for report in reports],
     }
 
 
@@ -366,35 +286,18 @@ def jam(seconds: float) -> dict[str, Any]:
 
 def check(results: Results) -> list[Claim]:
     """The claims of the paper, and what was found."""
-    return [
-        *_speed(results),
-        *_programs(results),
-        *_drives(results),
-        *_reliable(results),
-        *_machines(results),
-        *_painleve(results),
-    ]
+    about = (_speed, _programs, _drives, _reliable, _machines, _painleve)
+    return [claim for claims in about for claim in claims(results)]
 
 
-def _speed(results: Results) -> list[Claim]:
+def _speed(results: Results) -> Iterator[Claim]:
     """At the largest size; the worst kind decides."""
-    claims = []
-    for solver, documented in ((DANTZIG, True), (BARAFF, False)):
-        ratio = results.ratio(solver, LAPACK)[:, -1]
-        plain = results.ratio(solver, PLAIN)[:, -1]
-        given = "given A and b" if solver == DANTZIG else "from bodies"
-        claims.append(
-            Claim(
-                f"forces without friction take at most three eliminations ({solver}, {given})",
-                bool(ratio.max() <= 3.0),
-                f"n = {results.sizes[0, -1]}: {by_kind(ratio)} times LAPACK's, {by_kind(plain)} times a plain one",
-                documented,
-                printed="two to three times, to n = 150",
-                why="" if documented else WHY_BODIES,
-                timed=True,
-            )
-        )
-    return claims
+    for solver, given, why in ((DANTZIG, "given A and b", ""), (BARAFF, "from bodies", WHY_BODIES)):
+        ratio, plain = (results.ratio(solver, other)[:, -1] for other in (LAPACK, PLAIN))
+        name = f"forces without friction take at most three eliminations ({solver}, {given})"
+        says = Statement(name, "two to three times, to n = 150", why, timed=True)
+        numbers = f"{by_kind(ratio)} times LAPACK's, {by_kind(plain)} times a plain one"
+        yield says.found(ratio.max() <= 3.0, f"n = {results.sizes[0, -1]}: {numbers}")
 
 
 WHY_BODIES = (
@@ -404,95 +307,63 @@ WHY_BODIES = (
 )
 
 
-def _programs(results: Results) -> list[Claim]:
-    ratios = {name: results.ratio(name, DANTZIG)[:, -1] for name in results.packages()}
-    if not ratios:
-        return []
-    fastest = np.min(list(ratios.values()), axis=0)
-    text = "; ".join(f"{name} {by_kind(ratio)}" for name, ratio in ratios.items())
-    return [
-        Claim(
-            "forces without friction are found five times as fast as by the best quadratic programs",
-            bool(fastest.min() >= 5.0),
-            f"n = {results.sizes[0, -1]}, time over Cottle–Dantzig's: {text}",
-            documented=False,
-            printed="five to ten times, to n = 150",
-            why="Active-set methods of today are pivoting methods themselves, with updated factors: daqp takes two to "
-            "four times as long. And where nearly every contact carries force, as in stacks, quadprog on A itself "
-            "begins at the unconstrained optimum and is nearly there; in heaps it takes tens of times as long.",
-            timed=True,
-        )
-    ]
+WHY_PROGRAMS = (
+    "Active-set methods of today are pivoting methods themselves, with updated factors: daqp takes two to "
+    "four times as long. And where nearly every contact carries force, as in stacks, quadprog on A itself "
+    "begins at the unconstrained optimum and is nearly there; in heaps it takes tens of times as long."
+)
 
 
-def _drives(results: Results) -> list[Claim]:
-    claims = []
+def _programs(results: Results) -> Iterator[Claim]:
+    packages = [name for name in results.solvers.tolist() if name not in (LAPACK, PLAIN, BARAFF, DANTZIG)]
+    if packages:
+        ratios = {name: results.ratio(name, DANTZIG)[:, -1] for name in packages}
+        name = "forces without friction are found five times as fast as by the best quadratic programs"
+        says = Statement(name, "five to ten times, to n = 150", WHY_PROGRAMS, timed=True)
+        text = "; ".join(f"{name} {by_kind(ratio)}" for name, ratio in ratios.items())
+        fastest = np.min(list(ratios.values()))
+        yield says.found(fastest >= 5.0, f"n = {results.sizes[0, -1]}, time over Cottle–Dantzig's: {text}")
+
+
+def _drives(results: Results) -> Iterator[Claim]:
     for k, kind in enumerate(DRIVEN):
-        n, counts = results.driven_sizes[k], np.median(results.drives[0, k], axis=1)
-        power = exponent(n, counts)
-        ours = np.median(results.drives[1, k], axis=1)
-        turned = "" if "no friction" in kind or "plane" in kind else f"; turned, {ours[-1] / n[-1]:.1f} n"
-        claims.append(
-            Claim(
-                f"drive-to-zero is called about O(n) times ({kind})",
-                power <= 1.25,
-                f"n^{power:.2f} for n = {n[0]} to {n[-1]}, {counts[-1] / n[-1]:.2f} n at last, most "
-                f"{results.drives[0, k, -1].max() / n[-1]:.1f} n{turned}",
-                printed="about O(n)",
-            )
-        )
-    return claims
+        n, (counts, ours) = results.driven_sizes[k], np.median(results.drives[:, k], axis=2)
+        power, last, most = exponent(n, counts), counts[-1] / n[-1], results.drives[0, k, -1].max() / n[-1]
+        numbers = f"n^{power:.2f} for n = {n[0]} to {n[-1]}, {last:.2f} n at last, most {most:.1f} n"
+        if kind in IN_SPACE:
+            numbers += f"; turned, {ours[-1] / n[-1]:.1f} n"
+        says = Statement(f"drive-to-zero is called about O(n) times ({kind})", "about O(n)")
+        yield says.found(power <= 1.25, numbers)
 
 
-def _reliable(results: Results) -> list[Claim]:
-    friction = [k for k, kind in enumerate(DRIVEN) if "no friction" not in kind]
+def _reliable(results: Results) -> Iterator[Claim]:
+    friction = [k for k, kind in enumerate(DRIVEN) if kind in WITH_FRICTION]
+    space = [k for k, kind in enumerate(DRIVEN) if kind in IN_SPACE]
     published, ours = results.driven_residual[0][friction], results.driven_residual[2][friction]
-    space = [k for k, kind in enumerate(DRIVEN) if "no friction" not in kind and "plane" not in kind]
     given_up, tries = results.given_up[0][friction].sum(), results.tries[0][friction]
-    exact = np.mean(results.driven_residual[1][space] <= TOLERANCE)
-    return [
-        Claim(
-            "static friction in the plane and in space is never seen to fail",
-            bool((published <= TOLERANCE).all()),
-            f"{np.mean(published <= TOLERANCE):.1%} of {published.size} meet the paper's conditions, worst "
-            f"{published.max():.0e}; {given_up} contacts given up; {np.mean(tries > 1):.1%} needed another order",
-            printed="no failure seen",
-        ),
-        Claim(
-            "and in space obeys Coulomb's law",
-            bool((results.driven_residual[1][space] <= TOLERANCE).all()),
-            f"{exact:.0%} as published, median residual {np.median(results.driven_residual[1][space]):.0e}; turned, "
-            f"{np.mean(ours <= TOLERANCE):.1%}",
-            documented=False,
-            printed="at least partially opposed",
-            why="The paper fixes the direction of friction where it reaches its bound; the sliding then turns away.",
-        ),
-    ]
+    says = Statement("static friction in the plane and in space is never seen to fail", "no failure seen")
+    met = f"{np.mean(published <= TOLERANCE):.1%} of {published.size} meet the paper's conditions"
+    orders = f"{given_up} contacts given up; {np.mean(tries > 1):.1%} needed another order"
+    yield says.found((published <= TOLERANCE).all(), f"{met}, worst {published.max():.0e}; {orders}")
+    exact = results.driven_residual[1][space]
+    why = "The paper fixes the direction of friction where it reaches its bound; the sliding then turns away."
+    says = Statement("and in space obeys Coulomb's law", "at least partially opposed", why)
+    numbers = f"{np.mean(exact <= TOLERANCE):.0%} as published, median residual {np.median(exact):.0e}"
+    yield says.found((exact <= TOLERANCE).all(), f"{numbers}; turned, {np.mean(ours <= TOLERANCE):.1%}")
 
 
-def _machines(results: Results) -> list[Claim]:
-    claims = []
+def _machines(results: Results) -> Iterator[Claim]:
     for r, ride in enumerate(RIDES):
         typical, slowest = 1.0 / np.median(results.frames[:, r], axis=1), 1.0 / results.frames[:, r].max(axis=1)
+        contacts = results.machine_contacts[:, r]
         text = ", ".join(
-            f"{machine} {usual:.0f} Hz, slowest frame {slow:.0f} Hz, {contacts} contacts"
-            for machine, usual, slow, contacts in zip(
-                MACHINES, typical, slowest, results.machine_contacts[:, r], strict=True
-            )
+            f"{machine} {typical[k]:.0f} Hz, slowest frame {slowest[k]:.0f} Hz, {contacts[k]} contacts"
+            for k, machine in enumerate(MACHINES)
         )
         left = f"; {results.failures[:, r].sum()} steps left to others" if r == 0 else ""
-        claims.append(
-            Claim(
-                f"block feeder and jack run at more than 30 frames a second, never below 20 ({ride})",
-                bool(typical.min() > 30.0 and slowest.min() > 20.0),
-                text + left,
-                documented=ride != "events",
-                printed="consistently 20 to 30 Hz",
-                why=WHY_EVENTS if ride == "events" else "",
-                timed=True,
-            )
-        )
-    return claims
+        name = f"block feeder and jack run at more than 30 frames a second, never below 20 ({ride})"
+        says = Statement(name, "consistently 20 to 30 Hz", WHY_EVENTS if ride == "events" else "", timed=True)
+        yield says.found(typical.min() > 30.0 and slowest.min() > 20.0, text + left)
 
 
 WHY_EVENTS = (
@@ -502,127 +373,74 @@ WHY_EVENTS = (
 )
 
 
-def _painleve(results: Results) -> list[Claim]:
-    known = np.abs(results.coefficient) > 1e-9
-    right = (results.outcome == (results.coefficient < 0.0))[known]
-    rays = results.outcome == 1
-    first = float(MUS[np.nonzero(rays.any(axis=0))[0][0]])
-    noted = np.flatnonzero(results.rod_noted > 0.0)
-    return [
-        Claim(
-            "a drive that nothing stops is found exactly where no forces exist (Painlevé's rod)",
-            bool(right.all() and results.force_error.max() < 1e-9),
-            f"{right.sum()} of {right.size} rods as the formula says; forces within {results.force_error.max():.0e}",
-            printed="infinite steps only with dynamic friction",
-        ),
-        Claim(
-            "an impulse along it stops the sliding, and energy is lost",
-            bool(np.nanmax(results.stopped) < 1e-9 and np.nanmin(results.lost) > 0.0),
-            f"{rays.sum()} rods, left with at most {np.nanmax(results.stopped):.0e} m/s of 1 m/s; "
-            f"{np.nanmin(results.lost):.0%} to {np.nanmax(results.lost):.0%} of the energy lost",
-            printed="suitable for impulsive forces",
-        ),
-        Claim(
-            "that needs unrealistically large friction",
-            first > 1.0,
-            f"from mu = {first:g} on (a step of {MUS[1] - MUS[0]:g}; 4/3 in theory)",
-            printed="mostly where mu is unrealistically large",
-        ),
-        Claim(
-            "a rod that jams goes on after the impulse (simulated)",
-            bool(len(noted) > 0 and (results.rod_residual <= TOLERANCE).all()),
-            f"an impulse of {results.rod_noted[noted[0]]:.2g} N s at {1e3 * results.rod_time[noted[0]]:.0f} ms, "
-            f"{len(noted)} in all; energy {results.rod_energy[0]:.2f} J, in the end {results.rod_energy[-1]:.2f} J"
-            if len(noted)
-            else "no impulse",
-            printed="regular and impulsive forces in one algorithm",
-        ),
-    ]
+def _painleve(results: Results) -> Iterator[Claim]:
+    known, rays = np.abs(results.coefficient) > 1e-9, results.outcome == 1
+    right, error = (results.outcome == (results.coefficient < 0.0))[known], results.force_error.max()
+    name = "a drive that nothing stops is found exactly where no forces exist (Painlevé's rod)"
+    numbers = f"{right.sum()} of {right.size} rods as the formula says; forces within {error:.0e}"
+    says = Statement(name, "infinite steps only with dynamic friction")
+    yield says.found(right.all() and error < 1e-9, numbers)
+
+    sliding, least, most = np.nanmax(results.stopped), np.nanmin(results.lost), np.nanmax(results.lost)
+    says = Statement("an impulse along it stops the sliding, and energy is lost", "suitable for impulsive forces")
+    numbers = f"left with at most {sliding:.0e} m/s of 1 m/s; {least:.0%} to {most:.0%} of the energy lost"
+    yield says.found(sliding < 1e-9 and least > 0.0, f"{rays.sum()} rods, {numbers}")
+
+    first, step = MUS[rays.any(axis=0)].min(), MUS[1] - MUS[0]
+    says = Statement("that needs unrealistically large friction", "mostly where mu is unrealistically large")
+    yield says.found(first > 1.0, f"from mu = {first:g} on (a step of {step:g}; 4/3 in theory)")
+
+    noted, energy = np.flatnonzero(results.rod_noted > 0.0), results.rod_energy
+    text = "no impulse"
+    if len(noted):
+        impulse, at = results.rod_noted[noted[0]], 1e3 * results.rod_time[noted[0]]
+        text = f"an impulse of {impulse:.2g} N s at {at:.0f} ms, {len(noted)} in all; "
+        text += f"energy {energy[0]:.2f} J, in the end {energy[-1]:.2f} J"
+    name = "a rod that jams goes on after the impulse (simulated)"
+    says = Statement(name, "regular and impulsive forces in one algorithm")
+    yield says.found(len(noted) > 0 and (results.rod_residual <= TOLERANCE).all(), text)
 
 
 def by_kind(ratio: Array) -> str:
     return ", ".join(f"{value:.1f} ({kind})" for kind, value in zip(KINDS, ratio, strict=True))
 
 
-def exponent(sizes: NDArray[np.int64], counts: Array) -> float:
-    """Of the power with which counts grow."""
-    return float(np.polyfit(np.log(sizes), np.log(counts), 1)[0])
-
-
 # Figures and tables
 
 
 def figures(results: Results) -> list[Plate]:
-    return [
-        Plate(
-            "speed",
-            "Forces without friction against one elimination and against quadratic programs.",
-            _draw_speed(results),
-        ),
-        Plate("drives", "Calls of drive-to-zero, without and with friction.", _draw_drives(results)),
-        Plate("machines", "Time of each frame of the block feeder and of the jack.", _draw_machines(results)),
-        Plate("rod", "Painlevé's rod: where no forces exist, and the energy of one that jams.", _draw_rod(results)),
-    ]
+    return [_draw_speed(results), _draw_drives(results), _draw_machines(results), _draw_rod(results)]
 
 
-STYLES = (
-    ("o", "-", "0.25"),
-    ("s", "--", "white"),
-    ("^", ":", "0.6"),
-    ("D", "-.", "white"),
-    ("v", "-", "0.6"),
-    ("P", "--", "0.25"),
-    ("x", ":", "0.25"),
-    ("*", "-.", "0.6"),
-)
-
-
-def _draw_speed(results: Results) -> Any:
-    figure = optional.matplotlib().figure.Figure(figsize=(9.5, 3.6), layout="constrained")
+@plate("speed", 9.5, 3.6)
+def _draw_speed(figure: Any, results: Results) -> str:
     axes = figure.subplots(1, len(KINDS), sharey=True)
     names = [name for name in results.solvers.tolist() if name != LAPACK]
     for k, (ax, kind) in enumerate(zip(axes, KINDS, strict=True)):
-        for name, (marker, line, face) in zip(names, STYLES, strict=False):
-            ax.plot(
-                results.sizes[k],
-                results.ratio(name, LAPACK)[k],
-                line,
-                marker=marker,
-                color="0.25",
-                mfc=face,
-                label=name,
-                ms=5,
-            )
+        for name, style in zip(names, SERIES, strict=False):
+            ax.plot(results.sizes[k], results.ratio(name, LAPACK)[k], **style, label=name, ms=5)
         ax.axhspan(2.0, 3.0, color="0.9")
         ax.set(xscale="log", yscale="log", xlabel="contacts n", title=kind)
-        ax.set_xticks(results.sizes[k], [str(n) for n in results.sizes[k]])
-        ax.minorticks_off()
-        ax.spines[["top", "right"]].set_visible(False)
+        ticks(ax, results.sizes[k])
     axes[0].set_ylabel("time over one elimination (LAPACK)\ngrey: the paper's two to three")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize=8)
-    return figure
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
+    return "Forces without friction against one elimination and against quadratic programs."
 
 
-def _draw_drives(results: Results) -> Any:
-    figure = optional.matplotlib().figure.Figure(figsize=(6.5, 4.0), layout="constrained")
+@plate("drives", 6.5, 4.0)
+def _draw_drives(figure: Any, results: Results) -> str:
     ax = figure.subplots()
-    for k, (kind, (marker, line, face)) in enumerate(zip(DRIVEN, STYLES, strict=False)):
-        middle = np.median(results.drives[0, k], axis=1)
-        ax.plot(results.driven_sizes[k], middle, line, marker=marker, color="0.25", mfc=face, label=kind)
-    n = np.array([20, 148])
-    ax.plot(n, n, color="0.7", lw=0.8)
-    ax.text(148, 148, " n", color="0.5", va="center")
+    for k, (kind, style) in enumerate(zip(DRIVEN, SERIES, strict=False)):
+        ax.plot(results.driven_sizes[k], np.median(results.drives[0, k], axis=1), **style, label=kind)
+    slope(ax, (20, 148), 148, 1, "n")
     ax.set(xscale="log", yscale="log", xlabel="contacts n", ylabel="calls of drive-to-zero, median")
-    ax.set_xticks([12, 20, 36, 60, 92, 148], ["12", "20", "36", "60", "92", "148"])
-    ax.set_yticks([5, 10, 20, 50, 100, 200], ["5", "10", "20", "50", "100", "200"])
-    ax.minorticks_off()
-    ax.legend(fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
-    return figure
+    ticks(ax, (12, 20, 36, 60, 92, 148), (5, 10, 20, 50, 100, 200))
+    ax.legend()
+    return "Calls of drive-to-zero, without and with friction."
 
 
-def _draw_machines(results: Results) -> Any:
-    figure = optional.matplotlib().figure.Figure(figsize=(8.5, 3.4), layout="constrained")
+@plate("machines", 8.5, 3.4)
+def _draw_machines(figure: Any, results: Results) -> str:
     axes = figure.subplots(1, len(MACHINES), sharey=True)
     for ax, machine, frames in zip(axes, MACHINES, results.frames, strict=True):
         at = FRAME * np.arange(1, frames.shape[1] + 1)
@@ -630,14 +448,13 @@ def _draw_machines(results: Results) -> Any:
             ax.plot(at, 1.0 / spent, line, color=colour, lw=1.0, label=ride)
         ax.axhspan(20.0, 30.0, color="0.9")
         ax.set(yscale="log", xlabel="s of motion", title=machine)
-        ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("frames a second\ngrey: the paper's 20 to 30")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
-    return figure
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return "Time of each frame of the block feeder and of the jack."
 
 
-def _draw_rod(results: Results) -> Any:
-    figure = optional.matplotlib().figure.Figure(figsize=(8.5, 3.4), layout="constrained")
+@plate("rod", 8.5, 3.4)
+def _draw_rod(figure: Any, results: Results) -> str:
     left, right = figure.subplots(1, 2)
     angle, mu = np.meshgrid(ANGLES, MUS, indexing="ij")
     for outcome, marker, label in ((0, "o", "forces"), (1, "x", "a ray: an impulse")):
@@ -646,14 +463,12 @@ def _draw_rod(results: Results) -> Any:
     fine = np.linspace(0.1, 1.5, 200)
     left.plot(fine, (1.0 + 3.0 * np.cos(fine) ** 2) / (3.0 * np.sin(fine) * np.cos(fine)), "k", lw=1.0)
     left.set(xlabel="angle of the rod, rad", ylabel="mu", ylim=(-0.9, 5.4), title="line: forces cease to exist above")
-    left.legend(fontsize=8, loc="lower center", ncols=2)
+    left.legend(loc="lower center", ncols=2)
     right.plot(results.rod_time, results.rod_energy, "k", lw=1.0)
-    for step in np.flatnonzero(results.rod_noted > 0.0):
-        right.axvline(results.rod_time[step], color="0.5", lw=0.8, ls="--")
+    for at in results.rod_time[results.rod_noted > 0.0]:
+        right.axvline(at, color="0.5", lw=0.8, ls="--")
     right.set(xlabel="s", ylabel="energy, J", title="a rod that jams; dashed: impulse")
-    for ax in (left, right):
-        ax.spines[["top", "right"]].set_visible(False)
-    return figure
+    return "Painlevé's rod: where no forces exist, and the energy of one that jams."
 
 
 def tables(results: Results) -> list[Sheet]:
@@ -666,29 +481,17 @@ def tables(results: Results) -> list[Sheet]:
         (
             kind,
             f"{results.driven_sizes[k, -1]}",
-            *(f"{np.median(results.drives[v, k, -1]):.0f}, at most {results.drives[v, k, -1].max()}" for v in range(2)),
-            *(f"{np.mean(results.driven_residual[v, k] <= TOLERANCE):.0%}" for v in range(3)),
+            *(f"{np.median(counts):.0f}, at most {counts.max()}" for counts in results.drives[:, k, -1]),
+            *(f"{np.mean(residual <= TOLERANCE):.0%}" for residual in results.driven_residual[:, k]),
         )
         for k, kind in enumerate(DRIVEN)
     ]
+    caption = f"Without friction, n = {results.sizes[0, -1]}: time over one elimination by LAPACK"
+    judges = ("as published, paper's conditions", "as published, Coulomb", "turned, Coulomb")
+    head = ("problems", "n", *(f"drives, {variant}" for variant in VARIANTS), *judges)
     return [
-        Sheet(
-            f"Without friction, n = {results.sizes[0, -1]}: time over one elimination by LAPACK",
-            ("solver", *KINDS, "solved", "worst residual"),
-            speed,
-        ),
-        Sheet(
-            "Drives at the largest size, and problems solved of all sizes",
-            (
-                "problems",
-                "n",
-                *(f"drives, {v}" for v in VARIANTS),
-                "as published, paper's conditions",
-                "as published, Coulomb",
-                "turned, Coulomb",
-            ),
-            driven,
-        ),
+        Sheet(caption, ("solver", *KINDS, "solved", "worst residual"), speed),
+        Sheet("Drives at the largest size, and problems solved of all sizes", head, driven),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Claim(NamedTuple):
@@ -39,3 +39,15 @@ class Claim(NamedTuple):
         if self.holds == self.documented:
             return ""
         return "  (by these times; not as documented)" if self.timed else "  (not as documented)"
+
+
+class Statement(NamedTuple):
+    """What is claimed, before the test; with a reason why it fails it is a departure that the study documents."""
+
+    name: str
+    printed: str = ""
+    why: str = ""
+    timed: bool = False
+
+    def found(self, holds: Any, numbers: str) -> Claim:
+        return Claim(self.name, bool(holds), numbers, not self.why, self.printed, self.why, self.timed)

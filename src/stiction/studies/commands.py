@@ -19,7 +19,7 @@ from stiction.studies import STUDIES
 
 if TYPE_CHECKING:
     from stiction.studies.claims import Claim
-    from stiction.studies.results import Stored
+    from stiction.studies.results import Findings
 
 FOLDER = Path("studies")
 
@@ -64,12 +64,12 @@ def report(quick: bool = False, out: Path = FOLDER) -> Path:
     return page.report(out, quick)
 
 
-def results(name: str, quick: bool, out: Path) -> Stored:
+def results(name: str, quick: bool, out: Path) -> Findings:
     """What a study found, run now if it has not been."""
     study, path = module(name), stored(name, quick, out)
     if not path.exists():
         run(name, quick, out)
-    found: Stored = study.Results.load(path)
+    found: Findings = study.Results.load(path)
     return found
 
 

@@ -24,20 +24,13 @@ heap at rest, where neither finds an answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from stiction.studies import lacoursiere2003_heap as heap
 from stiction.studies import lacoursiere2003_passes as passes
 from stiction.studies import lacoursiere2003_random as random
-from stiction.studies.environment import environment
-
-if TYPE_CHECKING:
-    from stiction.studies.claims import Claim
-    from stiction.studies.results import Plate, Sheet
+from stiction.studies.claims import Claim
+from stiction.studies.results import Plate, Sheet
 
 
-@dataclass(frozen=True, eq=False)
 class Results(passes.Splittings, heap.Heap, random.Random):
     """All three parts."""
 
@@ -45,13 +38,7 @@ class Results(passes.Splittings, heap.Heap, random.Random):
 def run(quick: bool = False, seed: int = 0) -> Results:
     """All experiments: some minutes, or less than one if quick (fewer problems, sizes, steps and passes)."""
     fallen = heap.fall(seed)
-    return Results(
-        **random.run(quick, seed),
-        **heap.run(fallen, quick),
-        **passes.run(fallen, quick),
-        seed=seed,
-        environment=environment(),
-    )
+    return Results(seed, **random.run(quick, seed), **heap.run(fallen, quick), **passes.run(fallen, quick))
 
 
 def check(results: Results) -> list[Claim]:

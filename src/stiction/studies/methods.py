@@ -5,28 +5,22 @@ What comes before a method (the normal form, the assembled LCP, the quadratic pr
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+import stiction as st
 from stiction import optional
 from stiction.problems.laws import Law
 from stiction.problems.pyramid import pyramid_lcp
 from stiction.solutions.contact import certify_contact
-from stiction.solutions.status import Status
 from stiction.solvers.contract import ContactProposal, Contract
 from stiction.studies.programs import Program, program
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stiction.problems.contact import ContactProblem
-
-    Array = NDArray[np.float64]
+from stiction.studies.results import Array
+from stiction.studies.timing import in_turn
 
 
 class Method(NamedTuple):
@@ -37,8 +31,8 @@ class Method(NamedTuple):
     """
 
     law: Law
-    prepare: Callable[[ContactProblem], Callable[[], Any]]
-    impulse: Callable[[ContactProblem, Any], Array]
+    prepare: Callable[[st.ContactProblem], Callable[[], Any]]
+    impulse: Callable[[st.ContactProblem, Any], Array]
     own: Any = None
 
     @property
@@ -46,7 +40,7 @@ class Method(NamedTuple):
         """For simulations."""
         return By(self) if self.own is None else self.own
 
-    def propose(self, problem: ContactProblem) -> Array | None:
+    def propose(self, problem: st.ContactProblem) -> Array | None:
         """Impulses; None if the method gives up."""
         try:
             found = self.prepare(problem)()
@@ -55,18 +49,21 @@ class Method(NamedTuple):
         impulse = None if found is None else self.impulse(problem, found)
         return impulse if impulse is None or np.isfinite(impulse).all() else None
 
-    def residual(self, problem: ContactProblem) -> float:
+    def residual(self, problem: st.ContactProblem) -> float:
         """Of the certificate; infinite if the method gives up."""
         impulse = self.propose(problem)
-        if impulse is None:
-            return np.inf
-        return certify_contact(problem, Answer(impulse, *problem.respond(impulse))).residual
+        return np.inf if impulse is None else certified(problem, impulse)
 
 
 class Answer(NamedTuple):
     impulse: Array
     velocity: Array
     joint_impulse: Array
+
+
+def certified(problem: st.ContactProblem, impulse: Array) -> float:
+    """Residual of the certificate of (n, 3) impulses."""
+    return certify_contact(problem, Answer(impulse, *problem.respond(impulse))).residual
 
 
 @dataclass(frozen=True)
@@ -80,24 +77,24 @@ class By:
         choose="in this study", laws=("pyramid", "viscous", "no-slip", "frictionless"),
     )  # fmt: skip
 
-    def propose(self, problem: ContactProblem, start: Array | None) -> ContactProposal:
+    def propose(self, problem: st.ContactProblem, start: Array | None) -> ContactProposal:
         impulse = self.method.propose(problem)
         if impulse is None:
-            return ContactProposal(Status.STALLED, 0, np.zeros((problem.n, 3)))
-        return ContactProposal(Status.SOLVED, 0, impulse)
+            return ContactProposal(st.Status.STALLED, 0, np.zeros((problem.n, 3)))
+        return ContactProposal(st.Status.SOLVED, 0, impulse)
 
 
-def on_pyramid(solver: Any, problem: ContactProblem) -> Callable[[], Any]:
+def on_pyramid(solver: Any, problem: st.ContactProblem) -> Callable[[], Any]:
     lcp = pyramid_lcp(problem)
     return lambda: solver.propose(lcp, None).z
 
 
-def on_program(solver: Any, problem: ContactProblem) -> Callable[[], Any]:
+def on_program(solver: Any, problem: st.ContactProblem) -> Callable[[], Any]:
     lcp = program(problem).lcp()
     return lambda: solver.propose(lcp, None).z
 
 
-def on_contacts(solver: Any, problem: ContactProblem) -> Callable[[], Any]:
+def on_contacts(solver: Any, problem: st.ContactProblem) -> Callable[[], Any]:
     assert problem.whitened
     return lambda: solver.propose(problem, None).impulse
 
@@ -107,7 +104,7 @@ def ours(law: Law, solver: Any) -> Method:
     return Method(law, partial(on_contacts, solver), given, solver)
 
 
-def with_quantecon(problem: ContactProblem) -> Callable[[], Any]:
+def with_quantecon(problem: st.ContactProblem) -> Callable[[], Any]:
     """Lemke's method with a lexicographic rule; where it finds no answer it goes on for as long as it may."""
     lemke = optional.quantecon().optimize.lcp_lemke
     lcp = pyramid_lcp(problem)
@@ -120,25 +117,20 @@ def with_quantecon(problem: ContactProblem) -> Callable[[], Any]:
     return solve
 
 
-def given(problem: ContactProblem, impulse: Any) -> Array:
+def given(problem: st.ContactProblem, impulse: Any) -> Array:
     return np.asarray(impulse)
 
 
-def on_package(prepare: Callable[[Program], Callable[[], Any]], problem: ContactProblem) -> Callable[[], Any]:
+def on_package(prepare: Callable[[Program], Callable[[], Any]], problem: st.ContactProblem) -> Callable[[], Any]:
     return prepare(program(problem))
 
 
-def race(problems: Sequence[ContactProblem], ways: Sequence[Method], repeats: int) -> tuple[Array, Array]:
+def race(problems: Sequence[st.ContactProblem], ways: Sequence[Method], repeats: int) -> tuple[Array, Array]:
     """(method, problem) the least of several times, all methods in turn, and residuals."""
-    seconds, residual = np.full((len(ways), len(problems)), np.inf), np.full((len(ways), len(problems)), np.inf)
-    for p, problem in enumerate(problems):
+    seconds, residual = [], []
+    for problem in problems:
         posed_for = [problem.with_law(way.law) for way in ways]
-        for w, way in enumerate(ways):  # compiles, too
-            residual[w, p] = way.residual(posed_for[w])
-        for _ in range(repeats):
-            for w, way in enumerate(ways):
-                solve = way.prepare(posed_for[w])
-                begin = time.process_time()
-                solve()
-                seconds[w, p] = min(seconds[w, p], time.process_time() - begin)
-    return seconds, residual
+        residual.append([way.residual(posed) for way, posed in zip(ways, posed_for, strict=True)])  # compiles, too
+        ready = [partial(way.prepare, posed) for way, posed in zip(ways, posed_for, strict=True)]
+        seconds.append(in_turn(ready, repeats))
+    return np.transpose(seconds), np.transpose(residual)

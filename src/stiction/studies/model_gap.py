@@ -22,35 +22,25 @@ same for all; the least of some repeats, models taking turns; relative to the co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from stiction import optional
+import stiction as st
 from stiction.problems.contact_classics import contact_classics
 from stiction.problems.contact_families import CONTACT_FAMILIES
-from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, Law, NoSlip
+from stiction.problems.laws import Law
 from stiction.solutions.contact import judged
-from stiction.solutions.status import Status
-from stiction.solvers.cell_lemke.cell_lemke import CellLemke
-from stiction.solvers.cone_newton.cone_newton import ConeNewton
-from stiction.solvers.principal_pivot import PrincipalPivot
-from stiction.solvers.splitting.splitting import Splitting
-from stiction.studies.claims import Claim
-from stiction.studies.environment import environment
+from stiction.studies.claims import Claim, Statement
+from stiction.studies.drawing import plate
 from stiction.studies.relaxation import ConvexRelaxation, violation_of
-from stiction.studies.results import Plate, Sheet, Stored
+from stiction.studies.results import Array, Findings, Plate, Sheet, tabulated
 from stiction.studies.timing import side_by_side
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stiction.problems.contact import ContactProblem
-
-CONE = Coulomb()
+CONE = st.Coulomb()
 
 
 class Model(NamedTuple):
@@ -60,16 +50,16 @@ class Model(NamedTuple):
 
 
 MODELS: dict[str, Model] = {
-    "cone": Model(CONE, ConeNewton()),
-    "cone again": Model(CONE, ConeNewton()),
-    "pyramid 16": Model(Coulomb(facets=16), CellLemke()),
-    "pyramid 8": Model(Coulomb(facets=8), CellLemke()),
-    "pyramid 4": Model(Coulomb(facets=4), CellLemke()),
-    "box": Model(BoxFriction(), CellLemke()),
-    "splitting": Model(BoxFriction(), Splitting(accelerate=None, max_passes=5), exact=False),
+    "cone": Model(CONE, st.ConeNewton()),
+    "cone again": Model(CONE, st.ConeNewton()),
+    "pyramid 16": Model(st.Coulomb(facets=16), st.CellLemke()),
+    "pyramid 8": Model(st.Coulomb(facets=8), st.CellLemke()),
+    "pyramid 4": Model(st.Coulomb(facets=4), st.CellLemke()),
+    "box": Model(st.BoxFriction(), st.CellLemke()),
+    "splitting": Model(st.BoxFriction(), st.Splitting(accelerate=None, max_passes=5), exact=False),
     "relaxation": Model(CONE, ConvexRelaxation()),
-    "no-slip": Model(NoSlip(), PrincipalPivot()),
-    "frictionless": Model(Frictionless(), PrincipalPivot()),
+    "no-slip": Model(st.NoSlip(), st.PrincipalPivot()),
+    "frictionless": Model(st.Frictionless(), st.PrincipalPivot()),
 }
 PYRAMIDS = ("pyramid 4", "pyramid 8", "pyramid 16")
 KINDS = {
@@ -96,129 +86,113 @@ NEAR = 0.05  # median distance of the pyramid of 8 on sliding problems, at most:
 CHEAP = 2.0  # times the median cost of the pyramid of 8 that the cone may take
 
 
-@dataclass(frozen=True, eq=False)
-class Results(Stored):
-    """Distances in units of the largest free contact velocity of a problem.
+class Results(Findings):
+    """Distances in units of the largest free contact velocity of a problem."""
 
-    kind, name: (problem,); contacts: (problem,); sliding: (problem,) contacts with u_n < mu |u_t| in the exact answer
-    distance: (model, problem) residual under Coulomb's law; parts: (model, problem, part of PARTS)
-    velocity: (model, problem) largest difference of a contact velocity from the cone's
-    own: (model, problem) residual under the model's own law; seconds: (model, problem)
-    """
+    declared: ClassVar = {
+        "kind, name": "(problem,)",
+        "contacts": "(problem,) how many",
+        "sliding": "(problem,) contacts with u_n < mu |u_t| in the exact answer",
+        "distance": "(model, problem) residual under Coulomb's law",
+        "parts": "(model, problem, part of PARTS) of the distance",
+        "velocity": "(model, problem) largest difference of a contact velocity from the cone's",
+        "own": "(model, problem) residual under the model's own law",
+        "seconds": "(model, problem) s",
+    }
 
-    kind: NDArray[np.str_]
-    name: NDArray[np.str_]
-    contacts: NDArray[np.int64]
-    sliding: NDArray[np.int64]
-    distance: NDArray[np.float64]
-    parts: NDArray[np.float64]
-    velocity: NDArray[np.float64]
-    own: NDArray[np.float64]
-    seconds: NDArray[np.float64]
-
-    def of(self, what: str, model: str, slides: bool | None = None) -> NDArray[np.float64]:
+    def of(self, what: str, model: str, slides: bool | None = None) -> Array:
         """Values of a model, over all problems, or over those where something slides, or nothing does."""
-        values: NDArray[np.float64] = getattr(self, what)[tuple(MODELS).index(model)]
+        values: Array = self.arrays[what][tuple(MODELS).index(model)]
         return values if slides is None else values[(self.sliding > 0) == slides]
 
-    def cost(self, model: str) -> NDArray[np.float64]:
+    def median(self, what: str, model: str, slides: bool | None = True) -> float:
+        return float(np.median(self.of(what, model, slides)))
+
+    def cost(self, model: str) -> Array:
         """Time over that of the cone, problem by problem."""
         return self.of("seconds", model) / self.of("seconds", "cone")
 
 
 def run(quick: bool = False, seed: int = 0) -> Results:
     """All problems under all models: a minute, or some seconds (fewer seeds) if quick."""
-    problems = problem_set(2 if quick else 10, seed)
-    shape = (len(MODELS), len(problems))
-    distance, velocity, own, seconds = np.full((4, *shape), np.inf)
-    parts, sliding = np.full((*shape, len(PARTS)), np.inf), np.zeros(len(problems), np.int64)
-    for _, problem in problems[:: max(1, len(problems) // 20)]:  # compiles what will be timed
+    kinds, names, problems = zip(*problem_set(2 if quick else 10, seed), strict=True)
+    for problem in problems[:: max(1, len(problems) // 20)]:  # compiles what will be timed
         for name in MODELS:
             asked(name, problem)()
-    for k, (_, problem) in enumerate(problems):
-        solves = [asked(name, problem) for name in MODELS]
-        proposals = [solve() for solve in solves]
-        exact = judged(problem, Status.SOLVED, proposals[0].impulse, 0, None, TOLERANCE)
-        u, least = exact.contact_velocity, SAME * exact.certificate.scale
-        sliding[k] = int((problem.friction * np.hypot(u[:, 1], u[:, 2]) > u[:, 0] + least).sum())
-        for s, (name, model) in enumerate(MODELS.items()):
-            found = judged(problem, Status.SOLVED, proposals[s].impulse, 0, None, TOLERANCE)
-            certificate = found.certificate
-            distance[s, k] = certificate.residual
-            # Over the scale of the worst island; what is larger on another, against that one's scale, is less there.
-            over = [getattr(certificate, part) / certificate.scale for part in PARTS]
-            parts[s, k] = np.minimum(over, certificate.residual)
-            difference = np.linalg.norm(found.contact_velocity - exact.contact_velocity, axis=1)
-            velocity[s, k] = difference.max() / certificate.scale
-            own[s, k] = violation(name, model, problem, found)
-        seconds[:, k] = side_by_side(solves, 3 if quick else 5)
-    return Results(
-        seed, environment(),
-        np.array([kind for (kind, _), _ in problems]), np.array([name for (_, name), _ in problems]),
-        np.array([problem.n for _, problem in problems]), sliding, distance, parts, velocity, own, seconds,
-    )  # fmt: skip
+    measures = "sliding, distance, parts, velocity, own, seconds"
+    found = tabulated(measures, partial(compare, 3 if quick else 5), problems)
+    arrays = {name: array.swapaxes(0, 1) if array.ndim > 1 else array for name, array in found.items()}
+    return Results(seed, kind=kinds, name=names, contacts=[problem.n for problem in problems], **arrays)
 
 
-def problem_set(seeds: int, first: int) -> list[tuple[tuple[str, str], ContactProblem]]:
-    """((kind, name), problem) under Coulomb's law on the cone."""
+def problem_set(seeds: int, first: int) -> list[tuple[str, str, st.ContactProblem]]:
+    """(kind, name, problem) under Coulomb's law on the cone."""
     made = [
-        ((kind, f"{name} {seed}"), CONTACT_FAMILIES[name](seed).with_law(CONE))
+        (kind, f"{name} {seed}", CONTACT_FAMILIES[name](seed).with_law(CONE))
         for kind, names in KINDS.items()
         for name in names
         for seed in range(first, first + seeds)
     ]
     published = contact_classics()
-    return made + [(("published", name), published[name].with_law(CONE)) for name in PUBLISHED]
+    return made + [("published", name, published[name].with_law(CONE)) for name in PUBLISHED]
 
 
-def asked(model: str, problem: ContactProblem) -> partial[Any]:
+def compare(repeats: int, problem: st.ContactProblem) -> tuple[int, Any, Any, Any, Any, Any]:
+    """Contacts that slide; and of every model the distance, its parts, velocity, residual of its own law and time."""
+    solves = [asked(name, problem) for name in MODELS]
+    answers = [judged(problem, st.Status.SOLVED, solve().impulse, 0, None, TOLERANCE) for solve in solves]
+    certificates, u = [answer.certificate for answer in answers], answers[0].contact_velocity
+    slide = problem.friction * np.hypot(u[:, 1], u[:, 2]) > u[:, 0] + SAME * certificates[0].scale
+    # Over the scale of the worst island; what is larger on another, against that one's scale, is less there.
+    parts = [[min(getattr(each, part) / each.scale, each.residual) for part in PARTS] for each in certificates]
+    away = [np.linalg.norm(answer.contact_velocity - u, axis=1).max() for answer in answers]
+    velocity = [difference / each.scale for difference, each in zip(away, certificates, strict=True)]
+    own = [violation(name, problem, answer) for name, answer in zip(MODELS, answers, strict=True)]
+    distance = [each.residual for each in certificates]
+    return slide.sum(), distance, parts, velocity, own, side_by_side(solves, repeats)
+
+
+def asked(model: str, problem: st.ContactProblem) -> partial[Any]:
     """The solve of a model, with its normal form and start at hand."""
     law, solver, _ = MODELS[model]
     _ = problem.whitened
     start = None
     if model == "cone again":
-        start = CellLemke().propose(problem.with_law(MODELS["pyramid 16"].law), None).impulse
+        start = st.CellLemke().propose(problem.with_law(MODELS["pyramid 16"].law), None).impulse
     return partial(solver.propose, problem.with_law(law), start)
 
 
-def violation(name: str, model: Model, problem: ContactProblem, found: Any) -> float:
+def violation(name: str, problem: st.ContactProblem, found: Any) -> float:
     """Of the model's own law."""
     if name == "relaxation":
         return violation_of(problem, found.impulse, found.contact_velocity)
-    mine = judged(problem.with_law(model.law), Status.SOLVED, found.impulse, 0, None, TOLERANCE)
+    mine = judged(problem.with_law(MODELS[name].law), st.Status.SOLVED, found.impulse, 0, None, TOLERANCE)
     return float(mine.certificate.residual)
 
 
 def check(results: Results) -> list[Claim]:
     """What was asked of the models, and what was found."""
-    return [
-        _exact(results),
-        _unique(results),
-        *_pyramids(results),
-        *_relaxation(results),
-        *_others(results),
-        *_costs(results),
-    ]
+    about = (_exact, _unique, _pyramids, _relaxation, _others, _costs)
+    return [claim for claims in about for claim in claims(results)]
 
 
-def _exact(results: Results) -> Claim:
+def _exact(results: Results) -> Iterator[Claim]:
     held = {name: results.of("own", name) for name, model in MODELS.items() if model.exact}
     worst = max(held, key=lambda name: held[name].max())
-    solved = sum(int((values <= TOLERANCE).sum()) for values in held.values())
-    count = sum(values.size for values in held.values())
-    return Claim(
-        f"every model but the splitting is solved exactly under its own law, to {TOLERANCE:.0e}",
-        solved == count,
-        f"{solved} of {count}, worst residual {held[worst].max():.0e} ({worst})",
+    values = np.concatenate([*held.values()])
+    solved = (values <= TOLERANCE).sum()
+    says = Statement(f"every model but the splitting is solved exactly under its own law, to {TOLERANCE:.0e}")
+    yield says.found(
+        solved == values.size, f"{solved} of {values.size}, worst residual {held[worst].max():.0e} ({worst})"
     )
 
 
-def _unique(results: Results) -> Claim:
+def _unique(results: Results) -> Iterator[Claim]:
     velocity = results.of("velocity", "cone again")
-    several = int((velocity > SAME).sum())
-    found = f"{several} of {velocity.size} problems have another answer, {velocity.max():.1e} away at most"
-    name = "Coulomb's law allows one motion only in nearly all problems (95 %)"
-    return Claim(name, several <= 0.05 * velocity.size, found, documented=False, why=WHY_SEVERAL)
+    several = (velocity > SAME).sum()
+    says = Statement("Coulomb's law allows one motion only in nearly all problems (95 %)", why=WHY_SEVERAL)
+    numbers = f"{several} of {velocity.size} problems have another answer, {velocity.max():.1e} away at most"
+    yield says.found(several <= 0.05 * velocity.size, numbers)
 
 
 WHY_SEVERAL = (
@@ -233,111 +207,60 @@ WHY_FALLS = (
 )
 
 
-def _pyramids(results: Results) -> list[Claim]:
-    middle = {name: float(np.median(results.of("distance", name, slides=True))) for name in PYRAMIDS}
+def _pyramids(results: Results) -> Iterator[Claim]:
+    middle = {name: results.median("distance", name) for name in PYRAMIDS}
     text = ", ".join(f"{name.split()[1]} facets {value:.1e}" for name, value in middle.items())
+    name = "sliding: the distance of pyramids falls with the square of the number of facets"
     falls = [middle[a] / middle[b] for a, b in pairwise(PYRAMIDS)]
-    return [
-        Claim(
-            "sliding: the distance of pyramids falls with the square of the number of facets",
-            min(falls) >= FALLS,
-            f"medians: {text}",
-            documented=False,
-            why=WHY_FALLS,
-        ),
-        Claim(
-            f"sliding: the pyramid of 8 facets is within {NEAR:g} of Coulomb's law in the median",
-            middle["pyramid 8"] <= NEAR,
-            f"{middle['pyramid 8']:.1e}, worst {results.of('distance', 'pyramid 8').max():.2f}",
-        ),
-    ]
+    yield Statement(name, why=WHY_FALLS).found(min(falls) >= FALLS, f"medians: {text}")
+    says = Statement(f"sliding: the pyramid of 8 facets is within {NEAR:g} of Coulomb's law in the median")
+    eight, worst = middle["pyramid 8"], results.of("distance", "pyramid 8").max()
+    yield says.found(eight <= NEAR, f"{eight:.1e}, worst {worst:.2f}")
 
 
-def _relaxation(results: Results) -> list[Claim]:
-    still, slides = (results.of("velocity", "relaxation", slides=s) for s in (False, True))
-    away = results.of("distance", "relaxation", slides=True)
-    pyramid = results.of("distance", "pyramid 8", slides=True)
-    lifts = results.of("parts", "relaxation", slides=True)
-    rest = np.delete(lifts, PARTS.index("complementarity"), axis=1)
-    return [
-        Claim(
-            "where nothing slides, the convex relaxation has the motion of Coulomb's law",
-            bool((still <= SAME).all()),
-            f"largest difference {still.max(initial=0.0):.0e} of {still.size} problems",
-        ),
-        Claim(
-            "sliding: the convex relaxation is farther from Coulomb's law than the pyramid of 8 facets",
-            bool(np.median(away) > np.median(pyramid)),
-            f"medians {np.median(away):.1e} and {np.median(pyramid):.1e}; velocities {np.median(slides):.1e} away",
-        ),
-        Claim(
-            "what it violates is complementarity alone: contacts that slide open",
-            bool(rest.max() <= SAME),
-            f"complementarity to {lifts.max():.2f}, everything else to {rest.max():.0e}",
-        ),
-    ]
+def _relaxation(results: Results) -> Iterator[Claim]:
+    still = results.of("velocity", "relaxation", slides=False)
+    says = Statement("where nothing slides, the convex relaxation has the motion of Coulomb's law")
+    numbers = f"largest difference {still.max(initial=0.0):.0e} of {still.size} problems"
+    yield says.found((still <= SAME).all(), numbers)
+    away, pyramid = (results.median("distance", name) for name in ("relaxation", "pyramid 8"))
+    says = Statement("sliding: the convex relaxation is farther from Coulomb's law than the pyramid of 8 facets")
+    numbers = f"medians {away:.1e} and {pyramid:.1e}; velocities {results.median('velocity', 'relaxation'):.1e} away"
+    yield says.found(away > pyramid, numbers)
+    parts = results.of("parts", "relaxation", slides=True)
+    rest = np.delete(parts, PARTS.index("complementarity"), axis=1)
+    says = Statement("what it violates is complementarity alone: contacts that slide open")
+    yield says.found(rest.max() <= SAME, f"complementarity to {parts.max():.2f}, everything else to {rest.max():.0e}")
 
 
-def _others(results: Results) -> list[Claim]:
-    distance = {name: float(np.median(results.of("distance", name, slides=True))) for name in MODELS}
+def _others(results: Results) -> Iterator[Claim]:
     order = ("pyramid 8", "box", "no-slip")
+    pyramid, box, bound = (results.median("distance", name) for name in order)
+    name = "sliding: the box is farther from Coulomb's law than the pyramid of 8 facets, no-slip farther than both"
+    numbers = f"medians pyramid 8 {pyramid:.1e}, box {box:.1e}, no-slip {bound:.1e}"
+    yield Statement(name).found(pyramid < box < bound, numbers)
     cone = results.of("parts", "no-slip", slides=True)[:, PARTS.index("cone")]
+    says = Statement("sliding: no-slip takes more friction than the cone allows, by more than a tenth in the median")
+    yield says.found(np.median(cone) > 0.1, f"median {np.median(cone):.2f}, worst {cone.max():.1f}")
     worse = results.of("distance", "splitting") > results.of("distance", "box") + SAME
-    return [
-        Claim(
-            "sliding: the box is farther from Coulomb's law than the pyramid of 8 facets, no-slip farther than both",
-            distance["pyramid 8"] < distance["box"] < distance["no-slip"],
-            "medians " + ", ".join(f"{name} {distance[name]:.1e}" for name in order),
-        ),
-        Claim(
-            "sliding: no-slip takes more friction than the cone allows, by more than a tenth in the median",
-            bool(np.median(cone) > 0.1),
-            f"median {np.median(cone):.2f}, worst {cone.max():.1f}",
-        ),
-        Claim(
-            "five passes of the splitting add to the box's own distance in less than half of all problems",
-            bool(worse.mean() < 0.5),
-            f"in {worse.sum()} of {worse.size}; medians {np.median(results.of('distance', 'splitting')):.1e} and "
-            f"{np.median(results.of('distance', 'box')):.1e}",
-        ),
-    ]
+    medians = " and ".join(f"{results.median('distance', name, None):.1e}" for name in ("splitting", "box"))
+    says = Statement("five passes of the splitting add to the box's own distance in less than half of all problems")
+    yield says.found(worse.mean() < 0.5, f"in {worse.sum()} of {worse.size}; medians {medians}")
 
 
-def _costs(results: Results) -> list[Claim]:
+def _costs(results: Results) -> Iterator[Claim]:
     ratio = results.of("seconds", "cone") / results.of("seconds", "pyramid 8")
-    relaxed = results.cost("relaxation")
-    return [
-        Claim(
-            f"the exact cone costs at most {CHEAP:g} times as much as the pyramid of 8 facets in the median",
-            bool(np.median(ratio) <= CHEAP),
-            f"{np.median(ratio):.2f} times, 90 % of problems below {np.percentile(ratio, 90):.1f}",
-            timed=True,
-        ),
-        Claim(
-            "the convex relaxation is not cheaper than the exact cone, in the median",
-            bool(np.median(relaxed) >= 1.0),
-            f"{np.median(relaxed):.1f} times the cone (a plain dense method of multipliers)",
-            timed=True,
-        ),
-    ]
+    name = f"the exact cone costs at most {CHEAP:g} times as much as the pyramid of 8 facets in the median"
+    numbers = f"{np.median(ratio):.2f} times, 90 % of problems below {np.percentile(ratio, 90):.1f}"
+    yield Statement(name, timed=True).found(np.median(ratio) <= CHEAP, numbers)
+    relaxed = np.median(results.cost("relaxation"))
+    says = Statement("the convex relaxation is not cheaper than the exact cone, in the median", timed=True)
+    yield says.found(relaxed >= 1.0, f"{relaxed:.1f} times the cone (a plain dense method of multipliers)")
 
 
 def tables(results: Results) -> list[Sheet]:
     """Each model over all problems, and by kind of problem."""
-    rows, slides = [], results.sliding > 0
-    for name in MODELS:
-        distance, velocity = results.of("distance", name), results.of("velocity", name)
-        parts = results.of("parts", name, slides=True).max(axis=0)
-        rows.append(
-            (
-                name,
-                *(_number(float(np.median(values[slides]))) for values in (distance, velocity)),
-                _number(float(np.percentile(distance, 90))),
-                _number(float(distance.max())),
-                *(_number(float(part)) for part in parts),
-                f"{np.median(results.cost(name)):.2f}",
-            )
-        )
+    slides = results.sliding > 0
     head = (
         "model", "distance, median", "velocity, median", "distance, 90 %", "distance, worst",
         *(f"{part}, worst" for part in PARTS), "time / cone",
@@ -346,19 +269,26 @@ def tables(results: Results) -> list[Sheet]:
         f"{slides.size} problems; medians and parts over the {slides.sum()} where something slides. In units of the "
         "largest free contact velocity, judged by Coulomb's law on the circular cone."
     )
-    kinds = list(dict.fromkeys(results.kind.tolist()))
-    by_kind = []
-    for name in MODELS:
-        distance = results.of("distance", name)
-        by_kind.append((name, *(_number(float(np.median(distance[results.kind == kind]))) for kind in kinds)))
-    counts = [f"{kind} ({(results.kind == kind).sum()})" for kind in kinds]
+    rows = [(name, *_numbers(results, name), f"{np.median(results.cost(name)):.2f}") for name in MODELS]
+    kinds = {kind: results.kind == kind for kind in dict.fromkeys(results.kind.tolist())}
+    by_kind = [
+        (name, *(_number(np.median(results.of("distance", name)[those])) for those in kinds.values()))
+        for name in MODELS
+    ]
+    counts = [f"{kind} ({those.sum()})" for kind, those in kinds.items()]
     return [
         Sheet(caption, head, rows),
         Sheet("Median distance from Coulomb's law by kind of problem (how many).", ("model", *counts), by_kind),
     ]
 
 
-def _number(value: float) -> str:
+def _numbers(results: Results, name: str) -> Iterator[str]:
+    distance, parts = results.of("distance", name), results.of("parts", name, slides=True)
+    medians = (results.median(what, name) for what in ("distance", "velocity"))
+    return map(_number, (*medians, np.percentile(distance, 90), distance.max(), *parts.max(axis=0)))
+
+
+def _number(value: Any) -> str:
     return "0" if value < SAME else f"{value:.1e}" if value < 1e-3 else f"{value:.2g}"
 
 
@@ -370,14 +300,13 @@ def figures(results: Results) -> list[Plate]:
 LEAST = 1e-6  # distances below are drawn here
 
 
-def _plot_all(results: Results) -> Plate:
+@plate("all", 9.0, 4.8)
+def _plot_all(figure: Any, results: Results) -> str:
     """A row a model: a point a problem, filled where something slides, and the median of those."""
-    figure = optional.matplotlib().figure.Figure(figsize=(9.0, 4.8), layout="constrained")
     axes = figure.subplots(1, 3, sharey=True)
     slides = results.sliding > 0
     spread = np.random.default_rng(0).uniform(-0.3, 0.3, slides.size)
-    names = list(MODELS)
-    for row, name in enumerate(names):
+    for row, name in enumerate(MODELS):
         shown = (results.of("distance", name), results.of("velocity", name), results.cost(name))
         for ax, values in zip(axes, shown, strict=True):
             x, y = np.maximum(values, LEAST), row + spread
@@ -388,31 +317,27 @@ def _plot_all(results: Results) -> Plate:
     for ax, label in zip(axes, ("distance from Coulomb's law", "difference of velocities", "time / cone"), strict=True):
         ax.set(xscale="log", xlabel=label)
         ax.grid(axis="x", color="0.9", lw=0.6)
-    axes[0].set_yticks(range(len(names)), names)
-    axes[0].set_ylim(len(names) - 0.4, -0.6)
+    axes[0].set_yticks(range(len(MODELS)), list(MODELS))
+    axes[0].set_ylim(len(MODELS) - 0.4, -0.6)
     axes[1].set_title("a point a problem, filled if something slides; bars: medians; left edge: zero", fontsize=9)
-    caption = "Every problem under every model: distance from Coulomb's law, velocities, and cost."
-    return Plate("all", caption, figure)
+    return "Every problem under every model: distance from Coulomb's law, velocities, and cost."
 
 
-def _plot_medians(results: Results) -> Plate:
+@plate("cost", 6.0, 4.2)
+def _plot_medians(figure: Any, results: Results) -> str:
     """What accuracy costs: median distance on sliding problems against median time."""
-    figure = optional.matplotlib().figure.Figure(figsize=(6.0, 4.2), layout="constrained")
     ax = figure.subplots()
     for name in MODELS:
         if name == "cone again":
             continue
         low, distance, high = np.percentile(np.maximum(results.of("distance", name, slides=True), LEAST), [25, 50, 75])
-        cost = float(np.median(results.cost(name)))
-        ax.errorbar(
-            cost, distance, [[distance - low], [high - distance]], fmt="o", color="0.3", ms=5, lw=0.8, capsize=2
-        )
+        cost, quartiles = np.median(results.cost(name)), [[distance - low], [high - distance]]
+        ax.errorbar(cost, distance, quartiles, fmt="o", color="0.3", ms=5, lw=0.8, capsize=2)
         label = name if distance > LEAST else f"{name}: zero"
         ax.annotate(label, (cost, distance), (6, 4), textcoords="offset points", fontsize=8)
     ax.set(xscale="log", yscale="log", xlabel="median time / cone", ylabel="distance from Coulomb's law, sliding")
     ax.grid(color="0.92", lw=0.6)
     ax.set_xlim(right=2.0 * ax.get_xlim()[1])  # room for the last name
-    caption = (
+    return (
         "What accuracy costs: median distance on sliding problems (quartiles) against median time; the cone's is zero."
     )
-    return Plate("cost", caption, figure)

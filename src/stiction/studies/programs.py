@@ -12,26 +12,16 @@ min ½ z·Az + q·z with z >= 0, to whose matrix it needs something added.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+import stiction as st
 from stiction import optional
-from stiction.errors import MissingDependency
-from stiction.problems.laws import NoSlip, Viscous
-from stiction.problems.lcp import LCP
 from stiction.problems.normal_form import densified
+from stiction.studies.results import Array
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stiction.problems.contact import ContactProblem
-
-    Array = NDArray[np.float64]
-
-DEPENDENT = (
-    1e-10  # singular values, over the largest, of tangents that bind nothing new; rows that they leave nothing of
-)
+DEPENDENT = 1e-10  # singular values, over the largest, of tangents that bind nothing new; rows they leave nothing of
 ADDED = 1e-10  # to the diagonal of quadprog's dual, in units of its mean
 FAR = 1e30
 ACCURACY = 1e-10  # asked of ProxQP
@@ -44,18 +34,18 @@ class Program(NamedTuple):
     free: Array  # (m,)
     bias: Array  # (n,)
 
-    def lcp(self) -> LCP:
-        return LCP(self.rows @ self.rows.T, self.rows @ self.free + self.bias)
+    def lcp(self) -> st.LCP:
+        return st.LCP(self.rows @ self.rows.T, self.rows @ self.free + self.bias)
 
 
-def program(problem: ContactProblem) -> Program:
+def program(problem: st.ContactProblem) -> Program:
     """The program of a problem without friction, with explicit viscous friction, or without slip at any contact."""
     white = problem.whitened
     rows = densified(white.rows, white.segments, white.free.size)
     normals, free, bias = rows[:, 0], white.free, white.bias[:, 0]
-    if isinstance(problem.law, Viscous):
+    if isinstance(problem.law, st.Viscous):
         free = free + np.einsum("ic,icm->m", drag(problem)[:, 1:], rows[:, 1:])
-    if isinstance(problem.law, NoSlip):
+    if isinstance(problem.law, st.NoSlip):
         bound, held = tangents(problem)
         left = normals - (normals @ bound.T) @ bound
         moves = np.linalg.norm(left, axis=1) > DEPENDENT * np.linalg.norm(normals, axis=1)  # else it is rounding
@@ -63,13 +53,13 @@ def program(problem: ContactProblem) -> Program:
     return Program(np.ascontiguousarray(normals), free, bias)
 
 
-def impulses(problem: ContactProblem, z: Any) -> Array:
+def impulses(problem: st.ContactProblem, z: Any) -> Array:
     """(n, 3) impulses in N s of the multipliers z; friction is what the law makes of them."""
     white, scaled = problem.whitened, np.zeros((problem.n, 3))
     scaled[:, 0] = z
-    if isinstance(problem.law, Viscous):
+    if isinstance(problem.law, st.Viscous):
         scaled[:, 1:] = drag(problem)[:, 1:]
-    if isinstance(problem.law, NoSlip):
+    if isinstance(problem.law, st.NoSlip):
         rows = densified(white.rows, white.segments, white.free.size)
         bound, held = tangents(problem)
         pushed = white.free + scaled[:, 0] @ rows[:, 0]
@@ -79,7 +69,7 @@ def impulses(problem: ContactProblem, z: Any) -> Array:
     return white.impulse(scaled)
 
 
-def drag(problem: ContactProblem) -> Array:
+def drag(problem: st.ContactProblem) -> Array:
     """(n, 3) viscous impulses of the free velocities, in the units of the normal form."""
     assert problem.viscosity is not None
     sliding = problem.dense_rows() @ problem.velocity
@@ -87,7 +77,7 @@ def drag(problem: ContactProblem) -> Array:
     return problem.whitened.scaled(-problem.viscosity[:, None] * sliding)
 
 
-def tangents(problem: ContactProblem) -> tuple[Array, Array]:
+def tangents(problem: st.ContactProblem) -> tuple[Array, Array]:
     """(r, m) an orthonormal basis of all tangent rows, and the velocity in their space that stops every sliding."""
     white = problem.whitened
     across = densified(white.rows, white.segments, white.free.size)[:, 1:].reshape(2 * problem.n, -1)
@@ -155,6 +145,6 @@ def installed() -> dict[str, Callable[[Program], Prepared]]:
 def present(load: Callable[[], Any]) -> bool:
     try:
         load()
-    except MissingDependency:
+    except st.MissingDependency:
         return False
     return True

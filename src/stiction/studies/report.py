@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stiction import optional
 from stiction.disk import written_whole
 from stiction.studies import STUDIES
+from stiction.studies.claims import Claim
+from stiction.studies.results import Plate, Sheet
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from stiction.studies.claims import Claim
-    from stiction.studies.results import Plate, Sheet
-
-VERDICTS = {
-    "holds": "Holds",
-    "departs": "Does not hold",
-    "surprise": "Not as documented",
-}
+VERDICTS = {"holds": "Holds", "departs": "Does not hold", "surprise": "Not as documented"}
 
 
 def report(folder: Path, quick: bool = False) -> Path:
@@ -49,18 +42,13 @@ def report(folder: Path, quick: bool = False) -> Path:
 
 def page(summary: Sequence[tuple[str, str, Sequence[Claim]]], sections: Iterable[str], quick: bool) -> str:
     every = [claim for _, _, claims in summary for claim in claims]
-    rows = "".join(
-        f'<tr><td><a href="#{escape(name)}">{escape(name)}</a><br><small>{code(text)}</small></td>'
-        + (
-            "".join(f"<td>{sum(verdict(claim) == kind for claim in claims)}</td>" for kind in VERDICTS)
-            if claims
-            else '<td colspan="3">not run</td>'
-        )
-        + "</tr>"
-        for name, text, claims in summary
-    )
-    heads = "".join(f'<th scope="col">{text}</th>' for text in VERDICTS.values())
-    counted = {kind: sum(verdict(claim) == kind for claim in every) for kind in VERDICTS}
+    rows = []
+    for name, text, claims in summary:
+        counts = "".join(f"<td>{count}</td>" for count in tallied(claims).values())
+        link = f'<a href="#{escape(name)}">{escape(name)}</a><br><small>{code(text)}</small>'
+        rows.append(f"<tr><td>{link}</td>" + (counts if claims else '<td colspan="3">not run</td>') + "</tr>")
+    counted = tallied(every)
+    surprises = f", <b>{counted['surprise']} came out otherwise than documented</b>" if counted["surprise"] else ""
     setting = "quick setting: fewer and smaller problems" if quick else "full setting"
     return f"""<!doctype html>
 <html lang="en">
@@ -75,10 +63,9 @@ def page(summary: Sequence[tuple[str, str, Sequence[Claim]]], sections: Iterable
 <h1>Published experiments, repeated</h1>
 <p class="setting">stiction, {escape(setting)}</p>
 <p>{len(every)} claims of {len(summary)} studies: <b>{counted["holds"]} hold</b>, <b>{counted["departs"]} do not</b>
-and are explained{unexpected(counted["surprise"])}. Thresholds such as “near” or “sharp” are ours, fixed in the code of
+and are explained{surprises}. Thresholds such as “near” or “sharp” are ours, fixed in the code of
 each study.</p>
-<div class="wide"><table class="summary"><thead><tr><th scope="col">Study</th>{heads}</tr></thead>
-<tbody>{rows}</tbody></table></div>
+<div class="wide">{table(("Study", *VERDICTS.values()), rows, "summary")}</div>
 </header>
 <main>
 {"".join(sections)}</main>
@@ -87,8 +74,17 @@ each study.</p>
 """
 
 
-def unexpected(count: int) -> str:
-    return f", <b>{count} came out otherwise than documented</b>" if count else ""
+def table(heads: Iterable[str], rows: Iterable[str], kind: str = "") -> str:
+    """A table of rows that are made already."""
+    head = "".join(f'<th scope="col">{code(text)}</th>' for text in heads)
+    named = f' class="{kind}"' if kind else ""
+    return f"<table{named}><thead><tr>{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody></table>"
+
+
+def tallied(claims: Iterable[Claim]) -> dict[str, int]:
+    """How many claims have each of VERDICTS."""
+    found = [verdict(claim) for claim in claims]
+    return {kind: found.count(kind) for kind in VERDICTS}
 
 
 def section(name: str, study: Any, found: Any, claims: Sequence[Claim]) -> str:
@@ -131,15 +127,13 @@ def claim_table(claims: Sequence[Claim]) -> str:
             f'<tr class="{kind}"><td class="verdict">{came_out}</td><td>{code(claim.name)}{why}</td>'
             f'<td data-label="Found">{code(claim.found)}</td>{printed}</tr>'
         )
-    heads = "".join(f'<th scope="col">{text}</th>' for text in ("Verdict", "Claim", "Found", "Printed"))
-    return f'<table class="claims"><thead><tr>{heads}</tr></thead>\n<tbody>{"".join(rows)}</tbody></table>'
+    return table(("Verdict", "Claim", "Found", "Printed"), rows, "claims")
 
 
 def sheet_table(sheet: Sheet) -> str:
-    heads = "".join(f'<th scope="col">{code(text)}</th>' for text in sheet.head)
-    rows = "".join("<tr>" + "".join(f"<td>{code(text)}</td>" for text in row) + "</tr>" for row in sheet.rows)
-    table = f'<div class="wide"><table><thead><tr>{heads}</tr></thead>\n<tbody>{rows}</tbody></table></div>'
-    return f'<figure class="sheet"><figcaption>{code(sheet.caption)}</figcaption>\n{table}</figure>'
+    rows = ("<tr>" + "".join(f"<td>{code(text)}</td>" for text in row) + "</tr>" for row in sheet.rows)
+    wide = f'<div class="wide">{table(sheet.head, rows)}</div>'
+    return f'<figure class="sheet"><figcaption>{code(sheet.caption)}</figcaption>\n{wide}</figure>'
 
 
 def drawing(name: str, plate: Plate) -> str:

@@ -2,31 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import os
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stiction.disk import written_whole
 from stiction.errors import InvalidProblem
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
+Array = NDArray[Any]
+PACKAGES = ("stiction", "numpy", "scipy", "numba", "mujoco", "matplotlib")
 
 
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """Base of all results: arrays of numbers or words, the seed of the first problem, versions and kind of machine."""
+class Findings:
+    """Base of all results: arrays of numbers or words by name, the seed of the first problem, versions and machine.
 
-    seed: int
-    environment: tuple[str, ...]
+    A study declares its arrays once: `declared` maps names to what they hold, axes in their order first, then the unit.
+    Each array is also an attribute.
+    """
+
+    declared: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, seed: int, origin: Sequence[str] = (), **arrays: Any) -> None:
+        self.seed, self.environment = seed, tuple(origin) or environment()
+        self.arrays: dict[str, Array] = {name: np.asarray(arrays.pop(name)) for name in self.names()}
+        if arrays:
+            raise TypeError(f"not declared: {', '.join(arrays)}")
+
+    def __getattr__(self, name: str) -> Array:
+        try:
+            found: Array = self.__dict__["arrays"][name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no array {name!r}") from None
+        return found
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Of all arrays, those of base classes first."""
+        tables = [vars(base).get("declared", {}) for base in reversed(cls.__mro__)]
+        return [name for table in tables for names in table for name in names.split(", ")]
+
+    def at(self, names: str, name: str) -> int:
+        """Where a name stands in an array of names."""
+        return list(self.arrays[names]).index(name)
+
+    def replaced(self, **arrays: Any) -> Self:
+        """The same with other arrays."""
+        return type(self)(self.seed, self.environment, **self.arrays | arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all or nothing."""
-        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        arrays: dict[str, Any] = {"seed": self.seed, "environment": self.environment, **self.arrays}
         with written_whole(Path(path), "study") as part, part.open("wb") as file:
             np.savez_compressed(file, **arrays)
 
@@ -34,14 +68,30 @@ class Stored:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         try:
             with np.load(path, allow_pickle=False) as data:
-                arrays: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+                origin = [str(each) for each in data["environment"]]
+                return cls(int(data["seed"]), origin, **{name: data[name] for name in cls.names()})
         except (KeyError, ValueError, EOFError, BadZipFile) as error:
             study = cls.__module__.rpartition(".")[2]
             raise InvalidProblem(
                 f"study: {path} does not hold results of this version of {study}; run it again"
             ) from error
-        arrays["seed"], arrays["environment"] = int(arrays["seed"]), tuple(map(str, arrays["environment"]))
-        return cls(**arrays)
+
+
+def environment() -> tuple[str, ...]:
+    """What a reader needs to repeat a study: versions and the kind of machine, nothing that tells whose it is."""
+    packages = []
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):  # optional, and not used here
+            packages.append(f"{name} {version(name)}")
+    cores = f"{os.cpu_count()} {platform.machine()} cores"
+    return (f"Python {platform.python_version()}", *packages, cores, platform.system())
+
+
+def tabulated(names: str, measure: Callable[..., Sequence[Any]], *axes: Any) -> dict[str, Any]:
+    """Measure every combination of values along the axes; an array, under its name, for each value returned."""
+    shape = [len(axis) for axis in axes]
+    columns = map(np.array, zip(*(measure(*values) for values in product(*axes)), strict=True))
+    return {name: each.reshape(*shape, *each.shape[1:]) for name, each in zip(names.split(", "), columns, strict=True)}
 
 
 class Plate(NamedTuple):
