@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Installed as it lies here, the package compiles what it needs; only wheels carry kernels (hatch_build.py).
+PIP    := STICTION_PREBUILT=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo gallery test test-all test-plain test-bounds test-bounds-all bench docs lint clean
