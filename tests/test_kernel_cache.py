@@ -217,6 +217,14 @@ def test_a_numba_with_other_libraries_compiles_each_kernel_by_itself(package):
     assert len(files(package)) == 2
 
 
+def test_compiling_that_takes_long_is_announced_once(package):
+    program = "import stiction.linking\nstiction.linking.PATIENCE = 0.0\n" + RUN.replace("print", "outer(20.0)\nprint")
+    ended = run(package, program, STICTION_NOTICE="1")
+    assert ended.stderr == "stiction: compiling kernels (once; later runs load them from the cache) ...\n"
+    assert run(package, program, STICTION_NOTICE="1").stderr == ""  # now they are
+    assert quietly(run(package, program, NUMBA_CACHE_DIR=str(package.parent), STICTION_NOTICE="0")) == "42 0"
+
+
 def test_every_kernel_lies_in_a_source_that_is_hashed():
     """Studies are not: their kernels call those below and themselves, and a file's own change is always noticed."""
     hashed = set(source_files())

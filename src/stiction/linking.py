@@ -14,7 +14,9 @@ not (libraries of code); where these are not as known, kernels are compiled as N
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,7 @@ try:
 except ImportError:
     KNOWN = False
 
+PATIENCE = 2.0  # s that compiling may take unannounced
 _numbers = count()
 
 
@@ -67,22 +70,34 @@ def type_of_built(built: Any) -> Any:
     return target.typing_context.resolve_value_type(built)
 
 
-class OnceNotice(event.Listener):  # type: ignore[misc]
-    """Tells a person at a terminal, once, why the first solve takes seconds."""
+class Notice(event.Listener):  # type: ignore[misc]
+    """Says once, on standard error, why a first solve takes so long; `STICTION_NOTICE=0` keeps it quiet."""
 
-    told = False
+    def __init__(self) -> None:
+        self.timer: threading.Timer | None = None
+        self.within = 0  # compilations: one begins others
+        self.said = os.environ.get("STICTION_NOTICE", "1") == "0"
 
     def on_start(self, event: Any) -> None:
-        module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", None) or ""
-        if not self.told and module.startswith("stiction") and sys.stderr.isatty():
-            type(self).told = True
-            print("stiction: compiling kernels (once; later runs load them from the cache) ...", file=sys.stderr)
+        self.within += 1
+        if self.timer is None and not self.said:
+            self.timer = threading.Timer(PATIENCE, self.say)
+            self.timer.daemon = True
+            self.timer.start()
 
     def on_end(self, event: Any) -> None:
-        pass
+        self.within -= 1
+        if self.timer is not None and not self.within:
+            self.timer.cancel()
+            self.timer = None
+
+    def say(self) -> None:
+        if not self.said:
+            self.said = True
+            print("stiction: compiling kernels (once; later runs load them from the cache) ...", file=sys.stderr)
 
 
-event.register("numba:compile", OnceNotice())
+event.register("numba:compile", Notice())
 
 
 if KNOWN:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import ContactProblem
@@ -45,12 +45,12 @@ class Source(NamedTuple):
 
 def mirrored(matrix: Any) -> Any:
     """A symmetric matrix of which one triangle is stored, as a whole; any other as it is."""
-    matrix = sparse.csr_array(matrix)
+    matrix = scipy.sparse.csr_array(matrix)
     matrix.sum_duplicates()
-    upper, lower = sparse.triu(matrix, 1), sparse.tril(matrix, -1)
+    upper, lower = scipy.sparse.triu(matrix, 1), scipy.sparse.tril(matrix, -1)
     if bool(upper.count_nonzero()) == bool(lower.count_nonzero()):
         return matrix
-    return sparse.csr_array(matrix + upper.T + lower.T)
+    return scipy.sparse.csr_array(matrix + upper.T + lower.T)
 
 
 def check_room(source: Source, what: str, rows: int, columns: int) -> None:
@@ -82,7 +82,7 @@ def global_problem(
     if np.unique(M.row[M.data != 0.0]).size < m:
         raise InvalidProblem(f"{source.name}/M is singular")
     M = symmetric(source, mirrored(M))
-    H = sparse.csc_array(H)
+    H = scipy.sparse.csc_array(H)
     H.sum_duplicates()
     check_room(source, "joints", G.shape[1], m)
     joints = np.ascontiguousarray(G.toarray().T)
@@ -113,7 +113,7 @@ def symmetric(source: Source, M: Any) -> Any:
     difference = float(abs(M - M.T).max())
     if difference > MASS_ASYMMETRY * float(abs(M).max()):
         raise InvalidProblem(f"{source.name}/M must be symmetric, but M - Mᵀ reaches {difference:g}")
-    return sparse.csr_array(0.5 * (M + M.T)) if difference else M
+    return scipy.sparse.csr_array(0.5 * (M + M.T)) if difference else M
 
 
 def divisions(M: Any, dim: int) -> Iterator[NDArray[np.int64]]:

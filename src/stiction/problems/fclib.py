@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from stiction import optional
 from stiction.disk import check_growth
@@ -94,7 +94,7 @@ def _write_local(problem: ContactProblem, root: Any, vectors: Any) -> None:
 
 def _write_global(problem: ContactProblem, root: Any, vectors: Any) -> None:
     dim, m = problem.dim, problem.m
-    M = sparse.block_diag(problem.mass_blocks) if m else np.zeros((0, 0))
+    M = scipy.sparse.block_diag(problem.mass_blocks) if m else np.zeros((0, 0))
     _write_matrix(root, "M", M)
     _write_matrix(root, "H", problem.dense_rows()[:, :dim].reshape(problem.n * dim, m).T)
     w = np.zeros((problem.n, dim))
@@ -107,7 +107,7 @@ def _write_global(problem: ContactProblem, root: Any, vectors: Any) -> None:
 
 def _write_matrix(root: Any, name: str, matrix: Any) -> None:
     """As triplets: the one storage that every reader of FCLIB understands alike."""
-    entries = sparse.coo_matrix(matrix)
+    entries = scipy.sparse.coo_matrix(matrix)
     group = root.create_group(name)
     for key, value in (("m", entries.shape[0]), ("n", entries.shape[1]), ("nzmax", entries.nnz), ("nz", entries.nnz)):
         group[key] = np.array([value], np.int32)
@@ -135,7 +135,7 @@ def _local(source: Source, root: Any) -> ContactProblem:
         if np.abs(R @ solved - known).max(initial=0.0) > DEPENDENT * np.abs(known).max(initial=0.0):
             raise InvalidProblem(f"{source.name}: {root.name}/R is singular, and V or s is not in its range")
         whole = dense(source, f"{root.name}/W", mirrored(W))
-        W, q = sparse.csr_array(whole - V @ solved[:, :-1]), q - V @ solved[:, -1]
+        W, q = scipy.sparse.csr_array(whole - V @ solved[:, :-1]), q - V @ solved[:, -1]
     return local_problem(source, W, q, friction, dim)
 
 
@@ -147,7 +147,7 @@ def _global(source: Source, root: Any) -> ContactProblem:
     _agree(source, root, "H", H.shape, (m, columns))
     f, w = _vector(source, root, "f", m), _vector(source, root, "w", columns)
     friction = _friction(source, root, columns, dim)
-    G, b = sparse.coo_array((m, 0)), np.zeros(0)
+    G, b = scipy.sparse.coo_array((m, 0)), np.zeros(0)
     if "G" in root:
         G = _matrix(source, root, "G")
         _agree(source, root, "G", G.shape, (m, G.shape[1]))
@@ -225,7 +225,7 @@ def _matrix(source: Source, root: Any, name: str) -> Any:
         if len(index) and (index.min() < 0 or index.max() >= size):
             worst = int(index.min() if index.min() < 0 else index.max())
             raise InvalidProblem(f"{source.name}: {place} has an entry in {what} {worst}, but only {size} of them")
-    return sparse.coo_array((values.astype(np.float64), (row, column)), (m, n))
+    return scipy.sparse.coo_array((values.astype(np.float64), (row, column)), (m, n))
 
 
 def _agree(source: Source, group: Any, name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:

@@ -24,7 +24,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from stiction.errors import InvalidProblem, UnsupportedProblem
 from stiction.problems.assemble import Source, global_problem, local_problem
@@ -78,7 +78,7 @@ def _local(text: Text, source: Source, dim: int, contacts: int, W: Any, ignore: 
         raise text.wrong(f"{contacts} contacts of dimension {dim} need a matrix of {size} rows, got {W.shape}")
     q = text.numbers("q", size)
     friction, dim, kept = _friction(text, dim, contacts, ignore)
-    return local_problem(source, sparse.coo_array(W.tocsr()[kept][:, kept]), q[kept], friction, dim)
+    return local_problem(source, scipy.sparse.coo_array(W.tocsr()[kept][:, kept]), q[kept], friction, dim)
 
 
 def _global(text: Text, source: Source, dim: int, contacts: int, M: Any, ignore: tuple[str, ...]) -> ContactProblem:
@@ -90,8 +90,8 @@ def _global(text: Text, source: Source, dim: int, contacts: int, M: Any, ignore:
         raise text.wrong(f"H must have {m} rows and {dim * contacts} columns, got {H.shape}")
     f, w = text.numbers("q", m), text.numbers("b", dim * contacts)
     friction, dim, kept = _friction(text, dim, contacts, ignore)
-    H = sparse.coo_array(H.tocsc()[:, kept])
-    return global_problem(source, M, H, f, w[kept], friction, dim, sparse.coo_array((m, 0)), np.zeros(0))
+    H = scipy.sparse.coo_array(H.tocsc()[:, kept])
+    return global_problem(source, M, H, f, w[kept], friction, dim, scipy.sparse.coo_array((m, 0)), np.zeros(0))
 
 
 def _friction(text: Text, dim: int, contacts: int, ignore: tuple[str, ...]) -> tuple[Array, int, NDArray[np.int64]]:
@@ -202,7 +202,7 @@ class Text:
             raise self.wrong(f"{what} has {rows} rows and {columns} columns at first, then {again[0]} and {again[1]}")
         if rows * columns > self.left():
             raise self.wrong(f"{what} has {rows} · {columns} entries, but the file only {self.left()} more numbers")
-        return sparse.coo_array(self.numbers(what, rows * columns).reshape(columns, rows).T)
+        return scipy.sparse.coo_array(self.numbers(what, rows * columns).reshape(columns, rows).T)
 
     def blocks(self, what: str, rows: int, columns: int) -> Any:
         count = self.whole(f"the number of blocks of {what}")
@@ -230,8 +230,8 @@ class Text:
             row.append(begins[0][i] + np.tile(np.arange(a), b))
             column.append(begins[1][j] + np.repeat(np.arange(b), a))
         if not values:
-            return sparse.coo_array((rows, columns))
-        return sparse.coo_array(
+            return scipy.sparse.coo_array((rows, columns))
+        return scipy.sparse.coo_array(
             (np.concatenate(values), (np.concatenate(row), np.concatenate(column))), (rows, columns)
         )
 
@@ -252,7 +252,7 @@ class Text:
         stored = float(sizes[5])
         if abs(len(entries) - stored) > 1e-5 * stored:  # large numbers are printed with six digits
             raise self.wrong(f"{what} has {stored:g} entries by its sizes, but {len(entries)} lines of them")
-        return sparse.coo_array((np.array(value, np.float64), (row, column)), (rows, columns))
+        return scipy.sparse.coo_array((np.array(value, np.float64), (row, column)), (rows, columns))
 
     def next_line(self, what: str) -> str:
         if self.words:
