@@ -15,9 +15,11 @@ that the members hold already are left out: redundant contacts are the rule. The
 
 from __future__ import annotations
 
+from typing import Annotated as Array
 from typing import Any, NamedTuple
 
 from stiction.compiled import kernel
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import dot, invert, times, transposed_times
 from stiction.problems.normal_form import add_row, row_dot
 from stiction.solvers.lcp.basis_inverse import border, strike
@@ -41,37 +43,34 @@ class Sets(NamedTuple):
     bias: Any  # (n, 3)
     mu: Any  # (n,)
     free: Any  # (m,)
-    p: Any  # (n, 3)
-    u: Any  # (n, 3)
-    p_rate: Any  # (n, 3)
-    u_rate: Any  # (n, 3)
-    pushed: Any  # (n, 3) the driven part of p_rate
-    direction: Any  # (n, 2) d where it slides, e where it is held
-    level: Any  # (2,) what is rounding, as part of the largest impulse; and the largest impulse, at least 1
-    x: Any  # (m,)
-    x_rate: Any  # (m,)
-    wide: Any  # (m,)
-    inverse: Any  # (k, k)
-    columns: Any  # (k, w)
-    equations: Any  # (k, w)
-    rate: Any  # (k,) of the members
-    entering: Any  # (k,)
-    leaving: Any  # (k,)
-    gathered: Any  # (k,)
-    normal: Any  # (n,) IGNORED, OPEN or CLOSED
-    grip: Any  # (n,) LOOSE to KNOWN
-    place: Any  # (n, 3) slots among the members, or -1
-    changes: Any  # (n,) moves without progress
-    contact: Any  # (k,) of the members
-    part: Any  # (k,) 0: n, 1: t along e, 2: across it
-    pivots: Any  # (k,)
-    stale: Any  # (1,) whether the inverse must be rebuilt
+    p: Array[Floats, "n", 3]
+    u: Array[Floats, "n", 3]
+    p_rate: Array[Floats, "n", 3]
+    u_rate: Array[Floats, "n", 3]
+    pushed: Array[Floats, "n", 3]  # the driven part of p_rate
+    direction: Array[Floats, "n", 2]  # d where it slides, e where it is held
+    level: Array[Floats, 2]  # what is rounding, as part of the largest impulse; and the largest impulse, at least 1
+    x: Array[Floats, "m"]
+    x_rate: Array[Floats, "m"]
+    wide: Array[Floats, "m"]
+    inverse: Array[Floats, "k", "k"]
+    columns: Array[Floats, "k", "w"]
+    equations: Array[Floats, "k", "w"]
+    rate: Array[Floats, "k"]  # of the members
+    entering: Array[Floats, "k"]
+    leaving: Array[Floats, "k"]
+    gathered: Array[Floats, "k"]
+    normal: Array[Ints, "n"]  # IGNORED, OPEN or CLOSED
+    grip: Array[Ints, "n"]  # LOOSE to KNOWN
+    place: Array[Ints, "n", 3]  # slots among the members, or -1
+    changes: Array[Ints, "n"]  # moves without progress
+    contact: Array[Ints, "k"]  # of the members
+    part: Array[Ints, "k"]  # 0: n, 1: t along e, 2: across it
+    pivots: Array[Ints, "k"]
+    stale: Array[Ints, 1]  # whether the inverse must be rebuilt
 
 
-def sizes(n: int, m: int, w: int) -> tuple[int, int]:
-    """Lengths of the two buffers that `carve` cuts."""
-    k = int(most_members(n, m))
-    return 2 + 17 * n + 3 * m + k * (k + 2 * w + 4), 6 * n + 3 * k + 1
+sizes, views = layout(Sets, "n", "m", "w", k="min(3 * n, m) + 3")
 
 
 @kernel
@@ -81,31 +80,7 @@ def most_members(n, m):
 
 @kernel
 def carve(rows, segments, bias, mu, free, parts, floats, ints):
-    n, m, w = len(rows), len(free), rows.shape[2]
-    k = most_members(n, m)
-    a = 17 * n + 2
-    b = a + 3 * m
-    c = b + k * (k + 2 * w)
-    return Sets(
-        parts, rows, segments, bias, mu, free,
-        floats[: 3 * n].reshape((n, 3)),
-        floats[3 * n : 6 * n].reshape((n, 3)),
-        floats[6 * n : 9 * n].reshape((n, 3)),
-        floats[9 * n : 12 * n].reshape((n, 3)),
-        floats[12 * n : 15 * n].reshape((n, 3)),
-        floats[15 * n : 17 * n].reshape((n, 2)),
-        floats[17 * n : a],
-        floats[a : a + m], floats[a + m : a + 2 * m], floats[a + 2 * m : b],
-        floats[b : b + k * k].reshape((k, k)),
-        floats[b + k * k : b + k * (k + w)].reshape((k, w)),
-        floats[b + k * (k + w) : c].reshape((k, w)),
-        floats[c : c + k], floats[c + k : c + 2 * k], floats[c + 2 * k : c + 3 * k], floats[c + 3 * k : c + 4 * k],
-        ints[:n], ints[n : 2 * n],
-        ints[2 * n : 5 * n].reshape((n, 3)),
-        ints[5 * n : 6 * n],
-        ints[6 * n : 6 * n + k], ints[6 * n + k : 6 * n + 2 * k], ints[6 * n + 2 * k : 6 * n + 3 * k],
-        ints[6 * n + 3 * k : 6 * n + 3 * k + 1],
-    )  # fmt: skip
+    return views(len(rows), len(free), rows.shape[2], parts, rows, segments, bias, mu, free, floats, ints)
 
 
 @kernel

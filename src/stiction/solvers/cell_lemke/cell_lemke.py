@@ -19,10 +19,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.compiled import in_callers, kernel, sums, workspace
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import invert, times
 from stiction.problems.box_friction import as_pyramid
 from stiction.problems.laws import BoxFriction, Coulomb
@@ -87,7 +89,6 @@ POLISH = 1e-13  # natural map above which the final basis is refined in doubled 
 NONE = np.empty((0, 3))
 ACCEPT = 1e-9  # natural map of an answer that needs no further try
 COVER_TANGENT, COVER_MARGIN = 0.25, 10.0  # sizes of c_t (over mu, if mu > 1) and c_d; c_n is in [1, 2]
-COVERS = 5  # numbers of a cover; the cells use four, the structured method all
 
 
 @dataclass(frozen=True)
@@ -142,27 +143,19 @@ def fixed(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def sizes(n: int, m: int, width: int, facets: int) -> tuple[int, int]:
-    """Floats and integers that `carve` cuts up. Rows = 0 are independent over x and z0, so R <= m + 2, and 3 n + 2."""
-    R = min(m, 3 * n) + 4
-    hits = n * (facets + 2)
-    floats = R * R + (2 * R + 1) * width + 6 * R + 4 * m + n * width + (COVERS + 6) * n + 2 * hits
-    return floats, 4 + 9 * n + 5 * R + n + 1 + 3 * hits
-
-
 class Watch(NamedTuple):
     """Quantities that approach zero, and scratch to find them."""
 
-    gap: Any  # (n (d + 2),) how far from zero
-    speed: Any  # (n (d + 2),) how fast towards it
-    quantity: Any  # (n (d + 2),)
-    contact: Any  # (n (d + 2),)
-    which: Any  # (n (d + 2),) direction of a σ, side of a turn
-    normal: Any  # (n,) normal velocities
-    normal_rate: Any  # (n,)
-    weight: Any  # (n,) what a velocity of the normal form counts for in the problem's own units; at least one
-    low: Any  # (m,) low parts of x in doubled precision
-    groups: Any  # (n + 1,) first contacts of groups that touch the same velocities; n after the last
+    gap: Array[Floats, "hits"]  # how far from zero
+    speed: Array[Floats, "hits"]  # how fast towards it
+    quantity: Array[Ints, "hits"]
+    contact: Array[Ints, "hits"]
+    which: Array[Ints, "hits"]  # direction of a σ, side of a turn
+    normal: Array[Floats, "n"]  # normal velocities
+    normal_rate: Array[Floats, "n"]
+    weight: Array[Floats, "n"]  # what a velocity of the normal form counts for in the problem's own units; at least one
+    low: Array[Floats, "m"]  # low parts of x in doubled precision
+    groups: Array[Ints, "n + 1"]  # first contacts of groups that touch the same velocities; n after the last
 
 
 class Path(NamedTuple):
@@ -172,58 +165,18 @@ class Path(NamedTuple):
     cells: Cells
     basis: Basis
     watch: Watch
-    lift: Any  # (m,) what a unit of z0 adds to x, for the structured method
-    candidate: Any  # (n, 3)
+    lift: Array[Floats, "m"]  # what a unit of z0 adds to x, for the structured method
+    candidate: Array[Floats, "n", 3]
+
+
+layout(Watch, "n", "m", "d", hits="n * (d + 2)")
+sizes, views = layout(Path, "n", "m", "K", "d")
 
 
 @kernel
 def carve(rows, segments, free, bias, friction, directions, floats, ints):
-    n, width, m, d = rows.shape[0], rows.shape[2], len(free), len(directions)
-    R = min(m, 3 * n) + 4
-    hits = n * (d + 2)
-    f, i = 0, 4
-    inverse = floats[: R * R].reshape((R, R))
-    f += R * R
-    columns = floats[f : f + R * width].reshape((R, width))
-    f += R * width
-    equations = floats[f : f + R * width].reshape((R, width))
-    f += R * width
-    vector = floats[f : f + width]
-    f += width
-    of_R = floats[f : f + 6 * R].reshape((6, R))
-    f += 6 * R
-    of_m = floats[f : f + 4 * m].reshape((4, m))
-    f += 4 * m
-    normals = floats[f : f + n * width].reshape((width, n))
-    f += n * width
-    cover = floats[f : f + COVERS * n].reshape((n, COVERS))
-    f += COVERS * n
-    of_n = floats[f : f + 3 * n].reshape((3, n))
-    f += 3 * n
-    of_hits = floats[f : f + 2 * hits].reshape((2, hits))
-    f += 2 * hits
-    candidate = floats[f : f + 3 * n].reshape((n, 3))
-
-    cell = ints[i : i + 3 * n].reshape((3, n))
-    i += 3 * n
-    places = ints[i : i + 6 * n].reshape((2, n, 3))
-    i += 6 * n
-    int_R = ints[i : i + 5 * R].reshape((5, R))
-    i += 5 * R
-    groups = ints[i : i + n + 1]
-    i += n + 1
-    int_hits = ints[i : i + 3 * hits].reshape((3, hits))
-
-    contacts = Contacts(rows, segments, free, bias, friction, directions, cover, normals)
-    cells = Cells(cell[0], cell[1], cell[2], places[0], places[1])
-    basis = Basis(
-        inverse, columns, int_R[0], int_R[1], equations, of_R[0], of_R[1], int_R[2], int_R[3], of_R[2], of_R[3],
-        of_m[0], of_m[1], of_R[4], of_R[5], vector, int_R[4], ints[:4],
-    )  # fmt: skip
-    watch = Watch(
-        of_hits[0], of_hits[1], int_hits[0], int_hits[1], int_hits[2], of_n[0], of_n[1], of_n[2], of_m[2], groups
-    )
-    return Path(contacts, cells, basis, watch, of_m[3], candidate)
+    n, m, width, d = len(rows), len(free), rows.shape[2], len(directions)
+    return views(n, m, width, d, rows, segments, free, bias, friction, directions, floats, ints)
 
 
 @kernel

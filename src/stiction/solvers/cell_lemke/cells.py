@@ -20,9 +20,11 @@ moving along the driven row's column of it.
 
 from __future__ import annotations
 
+from typing import Annotated as Array
 from typing import Any, NamedTuple
 
 from stiction.compiled import in_callers, kernel, sums
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import dot, times
 from stiction.solvers.lcp.basis_inverse import exchange_row, strike
 
@@ -41,41 +43,46 @@ class Contacts(NamedTuple):
     bias: Any  # (n, 3)
     friction: Any  # (n,)
     directions: Any  # (d, 2) of the pyramid, in the plane of the tangents
-    cover: Any  # (n, 4) c along n, t1, t2, and c_d
-    normals: Any  # (K, n) normal rows once more, transposed
+    cover: Array[Floats, "n", 5]  # c along n, t1, t2, and c_d; one more number for the structured method
+    normals: Array[Floats, "K", "n"]  # normal rows once more, transposed
 
 
 class Cells(NamedTuple):
     """Where each contact is."""
 
-    state: Any  # (n,)
-    direction: Any  # (n,) b
-    side: Any  # (n,) o - b: 1 or -1
-    column: Any  # (n, 3) places of its columns, by role
-    row: Any  # (n, 3) places of its rows, by role
+    state: Array[Ints, "n"]
+    direction: Array[Ints, "n"]  # b
+    side: Array[Ints, "n"]  # o - b: 1 or -1
+    column: Array[Ints, "n", 3]  # places of its columns, by role
+    row: Array[Ints, "n", 3]  # places of its rows, by role
 
 
 class Basis(NamedTuple):
     """The unknowns, z0 first, the rows, and the inverse of the matrix between them."""
 
-    inverse: Any  # (R, R) a row an unknown, a column a row of the table
-    columns: Any  # (R, K) what a unit of each unknown adds to x
-    column_contact: Any  # (R,)
-    column_role: Any  # (R,)
-    rows: Any  # (R, K) velocity rows over x
-    row_cover: Any  # (R,) their coefficient of z0
-    row_bias: Any  # (R,) their constant
-    row_contact: Any  # (R,)
-    row_role: Any  # (R,) NO_ROLE for the driven one
-    y: Any  # (R,) the unknowns
-    rate: Any  # (R,) and their rates as the driven quantity grows
-    x: Any  # (m,)
-    x_rate: Any  # (m,)
-    residual: Any  # (R,)
-    product: Any  # (R,)
-    vector: Any  # (K,)
-    order: Any  # (R,) of the pivots of an inversion
-    now: Any  # (4,) number of unknowns; the driven row, its contact and quantity
+    inverse: Array[Floats, "R", "R"]  # a row an unknown, a column a row of the table
+    columns: Array[Floats, "R", "K"]  # what a unit of each unknown adds to x
+    column_contact: Array[Ints, "R"]
+    column_role: Array[Ints, "R"]
+    rows: Array[Floats, "R", "K"]  # velocity rows over x
+    row_cover: Array[Floats, "R"]  # their coefficient of z0
+    row_bias: Array[Floats, "R"]  # their constant
+    row_contact: Array[Ints, "R"]
+    row_role: Array[Ints, "R"]  # NO_ROLE for the driven one
+    y: Array[Floats, "R"]  # the unknowns
+    rate: Array[Floats, "R"]  # and their rates as the driven quantity grows
+    x: Array[Floats, "m"]
+    x_rate: Array[Floats, "m"]
+    residual: Array[Floats, "R"]
+    product: Array[Floats, "R"]
+    vector: Array[Floats, "K"]
+    order: Array[Ints, "R"]  # of the pivots of an inversion
+    now: Array[Ints, 4]  # number of unknowns; the driven row, its contact and quantity
+
+
+layout(Contacts, "n", "K")
+layout(Cells, "n")
+layout(Basis, "n", "m", "K", R="min(m, 3 * n) + 4")  # rows = 0 are independent over x and z0: R <= m + 2, and 3 n + 2
 
 
 # Products over the velocities that contacts touch. Free bodies have runs of six, and those are written out.

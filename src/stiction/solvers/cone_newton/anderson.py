@@ -8,9 +8,11 @@ point from which the next sweep goes twice as far as the shortest so far is not 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated as Array
+from typing import NamedTuple
 
-from stiction.compiled import kernel, shared
+from stiction.compiled import kernel
+from stiction.layout import Floats, layout
 from stiction.linear import cholesky, cholesky_solve, dot
 from stiction.solvers.cone_newton.one_contact import EXACT, into_cone, residual, set_velocity, sweep
 
@@ -22,37 +24,17 @@ RIDGE = 1e-12  # added to the Gram matrix, in units of its trace
 class Memory(NamedTuple):
     """The last sweeps."""
 
-    move: Any  # (3n,) g(p) - p
-    last_move: Any  # (3n,)
-    last: Any  # (3n,) g(p) before
-    moves: Any  # (MEMORY, 3n) differences of moves
-    images: Any  # (MEMORY, 3n) differences of g(p)
-    gram: Any  # (MEMORY, MEMORY) of moves
-    factor: Any  # (MEMORY, MEMORY)
-    weights: Any  # (MEMORY,)
+    move: Array[Floats, "3 * n"]  # g(p) - p
+    last_move: Array[Floats, "3 * n"]
+    last: Array[Floats, "3 * n"]  # g(p) before
+    moves: Array[Floats, "memory", "3 * n"]  # differences of moves
+    images: Array[Floats, "memory", "3 * n"]  # differences of g(p)
+    gram: Array[Floats, "memory", "memory"]  # of moves
+    factor: Array[Floats, "memory", "memory"]
+    weights: Array[Floats, "memory"]
 
 
-@shared
-def memory_size(n: int) -> int:
-    """Floats that `carve_memory` needs."""
-    return (2 * MEMORY + 3) * 3 * n + 2 * MEMORY * MEMORY + MEMORY
-
-
-@kernel
-def carve_memory(n, floats):
-    size, square = 3 * n, MEMORY * MEMORY
-    f = 3 * size
-    g = f + 2 * MEMORY * size
-    return Memory(
-        floats[:size],
-        floats[size : 2 * size],
-        floats[2 * size : f],
-        floats[f : f + MEMORY * size].reshape((MEMORY, size)),
-        floats[f + MEMORY * size : g].reshape((MEMORY, size)),
-        floats[g : g + square].reshape((MEMORY, MEMORY)),
-        floats[g + square : g + 2 * square].reshape((MEMORY, MEMORY)),
-        floats[g + 2 * square : g + 2 * square + MEMORY],
-    )
+memory_sizes, carve_memory = layout(Memory, "n", memory=f"{MEMORY}")
 
 
 @kernel

@@ -7,9 +7,11 @@ diagonal blocks, not across bodies, so that the order holds; what that costs in 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated as Array
+from typing import NamedTuple
 
 from stiction.compiled import kernel, sums
+from stiction.layout import Floats, Ints, layout
 
 SIZE = 6
 
@@ -17,12 +19,15 @@ SIZE = 6
 class Blocks(NamedTuple):
     """Which blocks there are; all by bodies. None at all where the velocities are not those of free bodies."""
 
-    order: Any  # (b,) bodies as they are eliminated
-    begin: Any  # (b + 1,) where each one's neighbours begin in `later`
-    later: Any  # (b (b - 1) / 2,) neighbours of a body that are eliminated after it
-    table: Any  # (b, b) number of a block, -1 where there is none
-    values: Any  # (b², 6, 6)
-    count: Any  # (1,) blocks that are used
+    order: Array[Ints, "b"]  # bodies as they are eliminated
+    begin: Array[Ints, "b + 1"]  # where each one's neighbours begin in `later`
+    later: Array[Ints, "b * b"]  # neighbours of a body that are eliminated after it
+    table: Array[Ints, "b", "b"]  # number of a block, -1 where there is none
+    values: Array[Floats, "b * b", 6, 6]
+    count: Array[Ints, 1]  # type: ignore[assignment]  # blocks that are used
+
+
+layout(Blocks, "b")
 
 
 @kernel

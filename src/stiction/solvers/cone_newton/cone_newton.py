@@ -22,19 +22,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.compiled import kernel, shared, workspace
+from stiction.layout import Floats, Ints, layout
 from stiction.problems.laws import Coulomb
 from stiction.problems.normal_form import rows_dot
-from stiction.solvers.cone_newton.anderson import accelerated_sweeps, carve_memory, memory_size
-from stiction.solvers.cone_newton.blocks import SIZE, Blocks, of_free_bodies, order_bodies
+from stiction.solvers.cone_newton.anderson import Memory, accelerated_sweeps
+from stiction.solvers.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
 from stiction.solvers.cone_newton.few import few, group
 from stiction.solvers.cone_newton.one_contact import (
     EXACT,
     Contacts,
-    Point,
     alart_curnier,
     evaluate,
     into_cone,
@@ -43,7 +44,7 @@ from stiction.solvers.cone_newton.one_contact import (
     sweep,
 )
 from stiction.solvers.cone_newton.proximal import copy_rows, proximal
-from stiction.solvers.cone_newton.step import DIVERGED, MEMORY, Search, newton
+from stiction.solvers.cone_newton.step import DIVERGED, Search, newton
 from stiction.solvers.cone_newton.system import OPEN, System
 from stiction.solvers.contract import STATUS, ContactProposal, Contract
 from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED
@@ -188,6 +189,30 @@ class Whole(NamedTuple):
     segments: Any  # (n, 4)
     offset: Any  # (n, 3) contact velocities without impulses
     friction: Any  # (n,)
+
+
+class Work(NamedTuple):
+    """The workspace, for n contacts and m velocities, of b free bodies (0 if they are not)."""
+
+    contacts: Contacts
+    search: Search
+    system: System
+    memory: Memory
+    weight: Array[Floats, "n"]
+    offset: Array[Floats, "n", 3]
+    groups: Array[Ints, "n + 1"]
+    chosen: Array[Ints, "n"]
+    taken: Array[Ints, "n"]
+
+
+work_sizes, carve = layout(Work, "n", "m", "b", "width")
+
+
+@shared
+def sizes(n: int, m: int, width: int) -> tuple[int, int]:
+    """Floats and ints of the workspace, whether velocities turn out to be those of free bodies or not."""
+    one, other = work_sizes(n, m, 0, width), work_sizes(n, m, m // SIZE, width)
+    return max(one[0], other[0]), max(one[1], other[1])
 
 
 @kernel
@@ -434,57 +459,3 @@ def perturb(p, seed):
             p[i, c] *= 2.0 * chance
         p[i, 0] += PRESSURE * chance
     return seed
-
-
-@shared
-def sizes(n: int, m: int, width: int) -> tuple[int, int]:
-    """Floats and integers that `carve` cuts up."""
-    b = m // SIZE
-    return memory_size(n) + m * m + 4 * m + (45 + 3 * width) * n + MEMORY, 8 * n + 3 + 2 * m + 2 * b + 2 * b * b
-
-
-@kernel
-def carve(n, m, b, width, floats, ints):
-    """Workspace for n contacts and m velocities, of b free bodies (0 if they are not)."""
-    f = (45 + 3 * width) * n
-    g = f + m * m + 4 * m
-    h = 8 * n + 1
-    k = h + 2 * m + 1
-    contacts = Contacts(
-        floats[45 * n : f].reshape((n, 3, width)),
-        ints[: 4 * n].reshape((n, 4)),
-        floats[: 3 * n].reshape((n, 3)),
-        floats[43 * n : 44 * n],
-        floats[3 * n : 12 * n].reshape((n, 3, 3)),
-        floats[39 * n : 40 * n],
-    )
-    search = Search(
-        Point(floats[12 * n : 15 * n].reshape((n, 3)), floats[f : f + m], floats[15 * n : 18 * n].reshape((n, 3))),
-        Point(
-            floats[18 * n : 21 * n].reshape((n, 3)), floats[f + m : f + 2 * m], floats[21 * n : 24 * n].reshape((n, 3))
-        ),
-        floats[24 * n : 27 * n].reshape((n, 3)),
-        floats[27 * n : 30 * n].reshape((n, 3)),
-        floats[g : g + MEMORY],
-        floats[f + 2 * m : f + 3 * m],
-    )
-    system = System(
-        floats[30 * n : 33 * n].reshape((n, 3)),
-        floats[33 * n : 39 * n].reshape((n, 6)),
-        ints[4 * n : 5 * n],
-        floats[f + 4 * m : g].reshape((m, m)),
-        floats[f + 3 * m : f + 4 * m],
-        ints[h : h + m],
-        ints[h + m : h + 2 * m],
-        Blocks(
-            ints[k + 2 * b * b : k + 2 * b * b + b],
-            ints[k + 2 * b * b + b : k + 2 * b * b + 2 * b + 1],
-            ints[k + b * b : k + 2 * b * b],
-            ints[k : k + b * b].reshape((b, b)),
-            floats[f + 4 * m : f + 4 * m + SIZE * SIZE * b * b].reshape((b * b, SIZE, SIZE)),
-            ints[k - 1 : k],
-        ),
-    )
-    weight, offset = floats[44 * n : 45 * n], floats[40 * n : 43 * n].reshape((n, 3))
-    groups, chosen, taken = ints[5 * n : 6 * n + 1], ints[6 * n + 1 : 7 * n + 1], ints[7 * n + 1 : 8 * n + 1]
-    return contacts, search, system, carve_memory(n, floats[g + MEMORY :]), weight, offset, groups, chosen, taken

@@ -15,9 +15,11 @@ How far impulses are from an answer is told by the Alart–Curnier map [AlartCur
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated as Array
+from typing import NamedTuple
 
 from stiction.compiled import kernel, sums
+from stiction.layout import Floats, Ints, layout
 from stiction.problems.normal_form import add_rows, rows_dot
 
 DEAF = 1e-14  # normal response of a contact to its own impulse, in units of its size, that counts as none
@@ -30,20 +32,24 @@ TINY = 1e-300
 class Contacts(NamedTuple):
     """The contacts of a problem in normal form."""
 
-    rows: Any  # (n, 3, k) L_i, at the velocities that it touches
-    segments: Any  # (n, 4) start and length of the two runs of velocities that it touches
-    offset: Any  # (n, 3) contact velocities without impulses
-    friction: Any  # (n,) mu
-    delassus: Any  # (n, 3, 3) D_i = L_i L_iᵀ
-    stretch: Any  # (n,) by which rows and velocities were multiplied, and impulses divided
+    rows: Array[Floats, "n", 3, "width"]  # L_i, at the velocities that it touches
+    segments: Array[Ints, "n", 4]  # start and length of the two runs of velocities that it touches
+    offset: Array[Floats, "n", 3]  # contact velocities without impulses
+    friction: Array[Floats, "n"]  # mu
+    delassus: Array[Floats, "n", 3, 3]  # D_i = L_i L_iᵀ
+    stretch: Array[Floats, "n"]  # by which rows and velocities were multiplied, and impulses divided
 
 
 class Point(NamedTuple):
     """Impulses and what follows from them."""
 
-    p: Any  # (n, 3) impulses n, t1, t2
-    x: Any  # (m,) sum of L_iᵀ p_i
-    u: Any  # (n, 3) L_i x + offset_i
+    p: Array[Floats, "n", 3]  # impulses n, t1, t2
+    x: Array[Floats, "m"]  # sum of L_iᵀ p_i
+    u: Array[Floats, "n", 3]  # L_i x + offset_i
+
+
+layout(Contacts, "n", "width")
+layout(Point, "n", "m")
 
 
 @kernel

@@ -5,9 +5,11 @@ A step is searched against the largest of the last merits; a search that fails i
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated as Array
+from typing import NamedTuple
 
 from stiction.compiled import kernel
+from stiction.layout import Floats, layout
 from stiction.problems.normal_form import add_rows, rows_dot
 from stiction.solvers.cone_newton.one_contact import Point, evaluate
 from stiction.solvers.cone_newton.proximal import copy_rows
@@ -30,10 +32,13 @@ class Search(NamedTuple):
 
     now: Point
     trial: Point
-    best: Any  # (n, 3) impulses of the least residual so far
-    direction: Any  # (n, 3)
-    merits: Any  # (MEMORY,) of the last steps, -1 where there is none
-    spare: Any  # (m,)
+    best: Array[Floats, "n", 3]  # impulses of the least residual so far
+    direction: Array[Floats, "n", 3]
+    merits: Array[Floats, "memory"]  # of the last steps, -1 where there is none
+    spare: Array[Floats, "m"]
+
+
+layout(Search, "n", "m", memory=f"{MEMORY}")
 
 
 @kernel

@@ -6,11 +6,13 @@ It has as many unknowns as there are velocities, however many contacts. For free
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated as Array
+from typing import NamedTuple
 
 from stiction.compiled import kernel, sums
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import dot, subtract_multiple
-from stiction.solvers.cone_newton.blocks import add_law, clear, factor_blocks, solve_blocks
+from stiction.solvers.cone_newton.blocks import Blocks, add_law, clear, factor_blocks, solve_blocks
 
 OPEN, STICK, SLIP = 0, 1, 2
 
@@ -18,14 +20,17 @@ OPEN, STICK, SLIP = 0, 1, 2
 class System(NamedTuple):
     """The linearised law of each contact, dp = constant - slope du, and the system that they make."""
 
-    constant: Any  # (n, 3)
-    slope: Any  # (n, 6) its entries nn, 1n, 2n, 11, 12 = 21, 22; those at n1 and n2 are zero
-    mode: Any  # (n,) OPEN, STICK or SLIP
-    matrix: Any  # (m, m) I + sum of L_iᵀ slope_i L_i, then its factors
-    right: Any  # (m,) right-hand side, then solution
-    reach: Any  # (m,) one past the last entry of each row of the matrix that is not zero
-    pivots: Any  # (m,)
-    blocks: Any  # Blocks of the same matrix, which are used instead if there are any
+    constant: Array[Floats, "n", 3]
+    slope: Array[Floats, "n", 6]  # its entries nn, 1n, 2n, 11, 12 = 21, 22; those at n1 and n2 are zero
+    mode: Array[Ints, "n"]  # OPEN, STICK or SLIP
+    matrix: Array[Floats, "dense", "dense"]  # I + sum of L_iᵀ slope_i L_i, then its factors
+    right: Array[Floats, "m"]  # right-hand side, then solution
+    reach: Array[Ints, "m"]  # one past the last entry of each row of the matrix that is not zero
+    pivots: Array[Ints, "m"]
+    blocks: Blocks  # of the same matrix, which are used instead if there are any
+
+
+layout(System, "n", "m", "b", dense="0 if b > 0 else m")
 
 
 @kernel

@@ -15,9 +15,11 @@ it does not slide, though it opens. Each contact is released once and bound once
 
 from __future__ import annotations
 
+from typing import Annotated as Array
 from typing import Any, NamedTuple
 
 from stiction.compiled import kernel
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import dot, subtract_multiple
 from stiction.problems.normal_form import add_row, row_dot
 from stiction.solvers.contact_pivot.pressing import press_contacts, press_sizes
@@ -37,56 +39,46 @@ class Binding(NamedTuple):
 
     rows: Any  # (n, 3, k)
     segments: Any  # (n, 4)
-    whole: Any  # (n, 4) segments of rows over all velocities
+    whole: Array[Ints, "n", 4]  # segments of rows over all velocities
     bias: Any  # (n, 3)
     free: Any  # (m,)
     impulse: Any  # (n, 3)
-    left: Any  # (n, m) what the bound rows leave of each normal
-    offset: Any  # (n,) its constant part
-    size: Any  # (2, n) squared lengths of what is left of the tangential rows, or more
-    worst: Any  # (n,) by how much each contact is in the wrong set
-    z: Any  # (n,)
-    u: Any  # (n, 3)
-    basis: Any  # (m, m) orthonormal bound rows
-    triangle: Any  # (m, m) bound rows = triangle @ basis
-    wanted: Any  # (m,) what they say of x
-    share: Any  # (m,) impulses of the bound rows
-    start: Any  # (m,) x without normal impulses
-    x: Any  # (m,)
-    kept: Any  # (m,) which tangential row each of the basis comes from
-    bound: Any  # (n,)
-    fate: Any  # (n,) RELEASED once, or bound FOR_GOOD
-    seen: Any  # (ROUNDS,) earlier sets, by their hash
-    floats: Any
-    ints: Any
+    left: Array[Floats, "n", "m"]  # what the bound rows leave of each normal
+    offset: Array[Floats, "n"]  # its constant part
+    size: Array[Floats, 2, "n"]  # squared lengths of what is left of the tangential rows, or more
+    worst: Array[Floats, "n"]  # by how much each contact is in the wrong set
+    z: Array[Floats, "n"]
+    u: Array[Floats, "n", 3]
+    basis: Array[Floats, "m", "m"]  # orthonormal bound rows
+    triangle: Array[Floats, "m", "m"]  # bound rows = triangle @ basis
+    wanted: Array[Floats, "m"]  # what they say of x
+    share: Array[Floats, "m"]  # impulses of the bound rows
+    start: Array[Floats, "m"]  # x without normal impulses
+    x: Array[Floats, "m"]
+    kept: Array[Ints, "m"]  # which tangential row each of the basis comes from
+    bound: Array[Ints, "n"]
+    fate: Array[Ints, "n"]  # RELEASED once, or bound FOR_GOOD
+    seen: Array[Ints, "rounds"]  # earlier sets, by their hash
+    floats: Array[Floats, ...]  # for `pressing`
+    ints: Array[Ints, ...]
+
+
+own_sizes, views = layout(Binding, "n", "m", rounds=f"{ROUNDS}")
 
 
 def binding_sizes(n: int, m: int) -> tuple[int, int]:
-    """Floats and ints of the workspace."""
-    floats, ints = press_sizes(n, m)
-    return floats + n * m + 8 * n + 2 * m * m + 4 * m, ints + 6 * n + m + ROUNDS
+    """Floats and ints of the workspace, that of `pressing` included."""
+    own, inner = own_sizes(n, m), press_sizes(n, m)
+    return own[0] + inner[0], own[1] + inner[1]
 
 
 @kernel
 def carve(rows, segments, bias, free, impulse, floats, ints):
     n, m = len(bias), len(free)
-    a = n * m
-    b = a + 8 * n
-    c = b + 2 * m * m
-    d = c + 4 * m
-    whole = ints[: 4 * n].reshape((n, 4))
+    t = views(n, m, rows, segments, bias, free, impulse, floats, ints)
     for i in range(n):
-        whole[i, 0], whole[i, 1], whole[i, 2], whole[i, 3] = 0, m, 0, 0
-    return Binding(
-        rows, segments, whole, bias, free, impulse,
-        floats[:a].reshape((n, m)), floats[a : a + n],
-        floats[a + n : a + 3 * n].reshape((2, n)), floats[a + 3 * n : a + 4 * n],
-        floats[a + 4 * n : a + 5 * n], floats[a + 5 * n : b].reshape((n, 3)),
-        floats[b : b + m * m].reshape((m, m)), floats[b + m * m : c].reshape((m, m)),
-        floats[c : c + m], floats[c + m : c + 2 * m], floats[c + 2 * m : c + 3 * m], floats[c + 3 * m : d],
-        ints[6 * n : 6 * n + m], ints[4 * n : 5 * n], ints[5 * n : 6 * n],
-        ints[6 * n + m : 6 * n + m + ROUNDS], floats[d:], ints[6 * n + m + ROUNDS :],
-    )  # fmt: skip
+        t.whole[i, 0], t.whole[i, 1], t.whole[i, 2], t.whole[i, 3] = 0, m, 0, 0
+    return t
 
 
 @kernel

@@ -11,11 +11,13 @@ formed, nor N_A N_Aᵀ: contacts that nearly coincide would lose all their digit
 
 from __future__ import annotations
 
+from typing import Annotated as Array
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stiction.compiled import kernel
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import dot, subtract_multiple
 from stiction.problems.normal_form import add_row, row_dot
 from stiction.solvers.lcp.principal import MAX_ITERATIONS, RAY, SINGULAR, SOLVED
@@ -35,21 +37,18 @@ class Pressing(NamedTuple):
     free: Any  # (m,)
     x: Any  # (m,)
     z: Any  # (n,)
-    w: Any  # (n,)
-    size: Any  # (n,) squared lengths of the rows
-    rest: Any  # (m,) what the members leave of a row
-    basis: Any  # (k, m) Q
-    triangle: Any  # (k, k) T
-    along: Any  # (k,) a row's components along Q
-    entering: Any  # (k,) what it takes of the members
-    members: Any  # (k,)
-    place: Any  # (n,) among the members, or -1
+    w: Array[Floats, "n"]
+    size: Array[Floats, "n"]  # squared lengths of the rows
+    rest: Array[Floats, "m"]  # what the members leave of a row
+    basis: Array[Floats, "most", "m"]  # Q
+    triangle: Array[Floats, "most", "most"]  # T
+    along: Array[Floats, "most"]  # a row's components along Q
+    entering: Array[Floats, "most"]  # what it takes of the members
+    members: Array[Ints, "most"]
+    place: Array[Ints, "n"]  # among the members, or -1
 
 
-def press_sizes(n: int, m: int) -> tuple[int, int]:
-    """Floats and ints of the workspace."""
-    most = min(n, m) + 1
-    return 2 * n + m + most * m + most * most + 2 * most, n + most
+press_sizes, carve = layout(Pressing, "n", "m", most="min(n, m) + 1")
 
 
 @kernel
@@ -60,15 +59,7 @@ def press_contacts(normals, segments, bias, free, start, limit, floats, ints, z,
     limit: pivots of Algorithm 1
     """
     n, m = len(z), len(x)
-    most = min(n, m) + 1
-    f = 2 * n + m
-    g = f + most * m
-    h = g + most * most
-    t = Pressing(
-        normals, segments, bias, free, x, z, floats[:n], floats[n : 2 * n], floats[2 * n : f],
-        floats[f:g].reshape((most, m)), floats[g:h].reshape((most, most)), floats[h : h + most],
-        floats[h + most : h + 2 * most], ints[n : n + most], ints[:n],
-    )  # fmt: skip
+    t = carve(n, m, normals, segments, bias, free, x, z, floats, ints)
     for i in range(n):
         t.size[i] = dot(normals[i], normals[i], normals.shape[1])
     release_all(t)

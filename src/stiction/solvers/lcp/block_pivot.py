@@ -12,12 +12,14 @@ found solve the problem itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.compiled import kernel, workspace
 from stiction.errors import InvalidProblem
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import add_columns, cholesky, cholesky_solve, lu, lu_solve
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
@@ -75,7 +77,7 @@ class BlockPivot:
     def _plain(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
         """Block changes, then Murty's method if they cycle."""
         n = problem.n
-        work = workspace(2 * n * n + 9 * n, 4 * n)
+        work = workspace(*sizes(n))
         z = np.empty(n)
         status, count = block_pivot(
             problem.H, problem.vectors, problem.symmetric, EMPTY if start is None else start,
@@ -112,43 +114,24 @@ class BlockPivot:
 class Sides(NamedTuple):
     """The state of a block pivot method; scaled units."""
 
-    columns: Any  # (n, n) column j of the matrix in row j
-    factor: Any  # (n, n) of the members' block
-    q: Any  # (n,)
-    lo: Any  # (n,)
-    hi: Any  # (n,)
-    row_scale: Any  # (n,)
-    column_scale: Any  # (n,)
-    z: Any  # (n,)
-    w: Any  # (n,)
-    step: Any  # (n,)
-    spare: Any  # (n,)
-    state: Any  # (n,) AT_LOWER, AT_UPPER or MEMBER
-    members: Any  # (n,)
-    pivots: Any  # (n,)
-    other: Any  # (n,) side to change to
+    columns: Array[Floats, "n", "n"]  # column j of the matrix in row j
+    factor: Array[Floats, "n", "n"]  # of the members' block
+    q: Array[Floats, "n"]
+    lo: Array[Floats, "n"]
+    hi: Array[Floats, "n"]
+    row_scale: Array[Floats, "n"]
+    column_scale: Array[Floats, "n"]
+    z: Array[Floats, "n"]
+    w: Array[Floats, "n"]
+    step: Array[Floats, "n"]
+    spare: Array[Floats, "n"]
+    state: Array[Ints, "n"]  # AT_LOWER, AT_UPPER or MEMBER
+    members: Array[Ints, "n"]
+    pivots: Array[Ints, "n"]
+    other: Array[Ints, "n"]  # side to change to
 
 
-@kernel
-def carve(n, floats, ints):
-    f = 2 * n * n
-    return Sides(
-        floats[: n * n].reshape((n, n)),
-        floats[n * n : f].reshape((n, n)),
-        floats[f : f + n],
-        floats[f + n : f + 2 * n],
-        floats[f + 2 * n : f + 3 * n],
-        floats[f + 3 * n : f + 4 * n],
-        floats[f + 4 * n : f + 5 * n],
-        floats[f + 5 * n : f + 6 * n],
-        floats[f + 6 * n : f + 7 * n],
-        floats[f + 7 * n : f + 8 * n],
-        floats[f + 8 * n : f + 9 * n],
-        ints[:n],
-        ints[n : 2 * n],
-        ints[2 * n : 3 * n],
-        ints[3 * n : 4 * n],
-    )
+sizes, carve = layout(Sides, "n")
 
 
 @kernel

@@ -17,12 +17,14 @@ fresh factorization.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.compiled import inlined, kernel, minima, workspace
 from stiction.errors import InvalidProblem
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import add_columns, dot, invert, times, transposed_times
 from stiction.problems.lcp import BoxLCP, vector
 from stiction.solutions.ray import examine
@@ -74,7 +76,7 @@ class Lemke:
         n = problem.n
         given = None if self.cover is None else self._checked_cover(n)
         limit = 20 * n + 200 if self.max_pivots is None else self.max_pivots
-        work = workspace(2 * (n + 1) * (n + 1) + 19 * (n + 1), 6 * (n + 1))
+        work = workspace(*sizes(n))
         best, least, pivots = None, np.inf, 0
         for attempt in range(max(1, self.tries)):
             answer = np.empty((2, n))
@@ -137,65 +139,34 @@ def irregular(n: int, attempt: int, given: NDArray[np.float64] | None) -> NDArra
 class Path(NamedTuple):
     """Everything a path is followed with; scaled units."""
 
-    columns: Any  # (n+1, n+1) column j of the matrix in row j; row n is the cover's
-    inverse: Any  # (n+1, n+1) of the basis: a row an unknown, a column an equation
-    q: Any  # (n,)
-    lo: Any  # (n,)
-    hi: Any  # (n,)
-    row_scale: Any  # (n,)
-    column_scale: Any  # (n,)
-    z: Any  # (n+1,) z0 last
-    w: Any  # (n,)
-    z_rate: Any  # (n+1,) of the unknowns, in their order
-    w_rate: Any  # (n,)
-    entering: Any  # (n+1,) inverse times the driven variable's column
-    leaving: Any  # (n+1,) a row times the inverse
-    gathered: Any  # (n+1,)
-    order_a: Any  # (n,) lexicographic rows of two candidates
-    order_b: Any  # (n,)
-    side: Any  # (n,) sign that w must have: 1 at the lower bound, -1 at the upper, 0 for equations
-    gap: Any  # (2n+2,) of unknowns and rows to what they approach
-    speed: Any  # (2n+2,) at which they approach it
-    state: Any  # (n+1,) AT_LOWER, AT_UPPER or UNKNOWN
-    unknowns: Any  # (n+1,) which variables; n is z0
-    equations: Any  # (n+1,) which rows
-    place: Any  # (n+1,) of a variable among the unknowns, or -1
-    row_place: Any  # (n+1,) of a row among the equations, or -1
-    pivots: Any  # (n+1,)
+    columns: Array[Floats, "n + 1", "n + 1"]  # column j of the matrix in row j; row n is the cover's
+    inverse: Array[Floats, "n + 1", "n + 1"]  # of the basis: a row an unknown, a column an equation
+    q: Array[Floats, "n"]
+    lo: Array[Floats, "n"]
+    hi: Array[Floats, "n"]
+    row_scale: Array[Floats, "n"]
+    column_scale: Array[Floats, "n"]
+    z: Array[Floats, "n + 1"]  # z0 last
+    w: Array[Floats, "n"]
+    z_rate: Array[Floats, "n + 1"]  # of the unknowns, in their order
+    w_rate: Array[Floats, "n"]
+    entering: Array[Floats, "n + 1"]  # inverse times the driven variable's column
+    leaving: Array[Floats, "n + 1"]  # a row times the inverse
+    gathered: Array[Floats, "n + 1"]
+    order_a: Array[Floats, "n"]  # lexicographic rows of two candidates
+    order_b: Array[Floats, "n"]
+    side: Array[Floats, "n"]  # sign that w must have: 1 at the lower bound, -1 at the upper, 0 for equations
+    gap: Array[Floats, "2 * n + 2"]  # of unknowns and rows to what they approach
+    speed: Array[Floats, "2 * n + 2"]  # at which they approach it
+    state: Array[Ints, "n + 1"]  # AT_LOWER, AT_UPPER or UNKNOWN
+    unknowns: Array[Ints, "n + 1"]  # which variables; n is z0
+    equations: Array[Ints, "n + 1"]  # which rows
+    place: Array[Ints, "n + 1"]  # of a variable among the unknowns, or -1
+    row_place: Array[Ints, "n + 1"]  # of a row among the equations, or -1
+    pivots: Array[Ints, "n + 1"]
 
 
-@kernel
-def carve(n, floats, ints):
-    N = n + 1
-    square = N * N
-    f, g = 2 * square, N
-    return Path(
-        floats[:square].reshape((N, N)),
-        floats[square:f].reshape((N, N)),
-        floats[f : f + n],
-        floats[f + g : f + g + n],
-        floats[f + 2 * g : f + 2 * g + n],
-        floats[f + 3 * g : f + 3 * g + n],
-        floats[f + 4 * g : f + 4 * g + n],
-        floats[f + 5 * g : f + 6 * g],
-        floats[f + 6 * g : f + 6 * g + n],
-        floats[f + 7 * g : f + 8 * g],
-        floats[f + 8 * g : f + 8 * g + n],
-        floats[f + 9 * g : f + 10 * g],
-        floats[f + 10 * g : f + 11 * g],
-        floats[f + 11 * g : f + 12 * g],
-        floats[f + 12 * g : f + 12 * g + n],
-        floats[f + 13 * g : f + 13 * g + n],
-        floats[f + 14 * g : f + 14 * g + n],
-        floats[f + 15 * g : f + 17 * g],
-        floats[f + 17 * g : f + 19 * g],
-        ints[:N],
-        ints[N : 2 * N],
-        ints[2 * N : 3 * N],
-        ints[3 * N : 4 * N],
-        ints[4 * N : 5 * N],
-        ints[5 * N : 6 * N],
-    )
+sizes, carve = layout(Path, "n")
 
 
 @kernel

@@ -9,11 +9,13 @@ all `drive`: change one violated variable until its w vanishes, letting members 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.compiled import kernel, minima, workspace
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import add_columns, dot, invert, times, transposed_times
 from stiction.solutions.status import Status
 from stiction.solvers.contract import STATUS, Proposal
@@ -47,32 +49,35 @@ REFINE, REFACTOR = 1e-14, 1e-11  # equation residuals at which members are corre
 class Tableau(NamedTuple):
     """The state of a principal pivoting method; scaled units."""
 
-    columns: Any  # (n, n) column j of the matrix in row j
-    inverse: Any  # (n, n) of the members' block
-    q: Any  # (n,)
-    lo: Any  # (n,)
-    hi: Any  # (n,)
-    row_scale: Any  # (n,)
-    column_scale: Any  # (n,)
-    z: Any  # (n,)
-    w: Any  # (n,)
-    z_rate: Any  # (n,) of the members, in their order
-    w_rate: Any  # (n,)
-    entering: Any  # (n,) inverse times a column
-    leaving: Any  # (n,) a row times the inverse
-    gathered: Any  # (n,)
-    spare: Any  # (n,)
-    terms: Any  # (n,) size of the terms of each row
-    side: Any  # (n,) sign that w must have: 1 at lo, -1 at hi, 0 for members and where lo = hi
-    entered: Any  # (n,) entering of the driven variable
-    steps: Any  # (n,) to where each quantity blocks
-    weight: Any  # (n,) each row's pivot, were it to join now
-    previous: Any  # (n,) w_rate before the last change of members
-    guarded: Any  # (n,) 1 for rows that must stay satisfied, else 0
-    state: Any  # (n,) AT_LOWER, AT_UPPER or MEMBER
-    members: Any  # (n,)
-    place: Any  # (n,) among the members, or -1
-    pivots: Any  # (n,)
+    columns: Array[Floats, "n", "n"]  # column j of the matrix in row j
+    inverse: Array[Floats, "n", "n"]  # of the members' block
+    q: Array[Floats, "n"]
+    lo: Array[Floats, "n"]
+    hi: Array[Floats, "n"]
+    row_scale: Array[Floats, "n"]
+    column_scale: Array[Floats, "n"]
+    z: Array[Floats, "n"]
+    w: Array[Floats, "n"]
+    z_rate: Array[Floats, "n"]  # of the members, in their order
+    w_rate: Array[Floats, "n"]
+    entering: Array[Floats, "n"]  # inverse times a column
+    leaving: Array[Floats, "n"]  # a row times the inverse
+    gathered: Array[Floats, "n"]
+    spare: Array[Floats, "n"]
+    terms: Array[Floats, "n"]  # size of the terms of each row
+    side: Array[Floats, "n"]  # sign that w must have: 1 at lo, -1 at hi, 0 for members and where lo = hi
+    entered: Array[Floats, "n"]  # entering of the driven variable
+    steps: Array[Floats, "n"]  # to where each quantity blocks
+    weight: Array[Floats, "n"]  # each row's pivot, were it to join now
+    previous: Array[Floats, "n"]  # w_rate before the last change of members
+    guarded: Array[Floats, "n"]  # 1 for rows that must stay satisfied, else 0
+    state: Array[Ints, "n"]  # AT_LOWER, AT_UPPER or MEMBER
+    members: Array[Ints, "n"]
+    place: Array[Ints, "n"]  # among the members, or -1
+    pivots: Array[Ints, "n"]
+
+
+sizes, carve = layout(Tableau, "n")
 
 
 EMPTY = np.empty(0)
@@ -83,45 +88,12 @@ def propose(
 ) -> Proposal:
     """Run a principal pivoting kernel on a problem."""
     n = problem.n
-    work = workspace(2 * n * n + 20 * n, 4 * n)
+    work = workspace(*sizes(n))
     z, ray = np.empty((2, n))
     status, pivots = method(
         problem.H, problem.vectors, problem.symmetric, EMPTY if start is None else start, *options, *work, z, ray
     )
     return Proposal(STATUS[status], pivots, z, ray if status == RAY else None)
-
-
-@kernel
-def carve(n, floats, ints):
-    f = 2 * n * n
-    return Tableau(
-        floats[: n * n].reshape((n, n)),
-        floats[n * n : f].reshape((n, n)),
-        floats[f : f + n],
-        floats[f + n : f + 2 * n],
-        floats[f + 2 * n : f + 3 * n],
-        floats[f + 3 * n : f + 4 * n],
-        floats[f + 4 * n : f + 5 * n],
-        floats[f + 5 * n : f + 6 * n],
-        floats[f + 6 * n : f + 7 * n],
-        floats[f + 7 * n : f + 8 * n],
-        floats[f + 8 * n : f + 9 * n],
-        floats[f + 9 * n : f + 10 * n],
-        floats[f + 10 * n : f + 11 * n],
-        floats[f + 11 * n : f + 12 * n],
-        floats[f + 12 * n : f + 13 * n],
-        floats[f + 13 * n : f + 14 * n],
-        floats[f + 14 * n : f + 15 * n],
-        floats[f + 15 * n : f + 16 * n],
-        floats[f + 16 * n : f + 17 * n],
-        floats[f + 17 * n : f + 18 * n],
-        floats[f + 18 * n : f + 19 * n],
-        floats[f + 19 * n : f + 20 * n],
-        ints[:n],
-        ints[n : 2 * n],
-        ints[2 * n : 3 * n],
-        ints[3 * n : 4 * n],
-    )
 
 
 @kernel

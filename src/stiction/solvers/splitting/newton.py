@@ -15,9 +15,11 @@ Steps are searched against the largest of the last merits; a search that fails i
 
 from __future__ import annotations
 
+from typing import Annotated as Array
 from typing import Any, NamedTuple
 
 from stiction.compiled import kernel, sums
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import lu, lu_solve
 from stiction.problems.normal_form import add_row, row_dot
 from stiction.solvers.cone_newton.step import MEMORY, highest, move, remember_only
@@ -46,52 +48,38 @@ class Contacts(NamedTuple):
 class Point(NamedTuple):
     """Impulses and what follows from them."""
 
-    p: Any  # (n, 3) impulses n, t1, t2
-    u: Any  # (n, 3) L_i x + offset_i
-    x: Any  # (m,) sum of L_iᵀ p_i
+    p: Array[Floats, "n", 3]  # impulses n, t1, t2
+    u: Array[Floats, "n", 3]  # L_i x + offset_i
+    x: Array[Floats, "m"]  # sum of L_iᵀ p_i
 
 
 class Step(NamedTuple):
     """The linearised law of each contact, and the system that they make."""
 
-    constant: Any  # (n, 3)
-    slope: Any  # (n, 5) entries nn, 1n, 2n, 11, 22; the others are zero
-    direction: Any  # (n, 3) dp
-    merits: Any  # (MEMORY,) of the last steps, -1 where there is none
-    matrix: Any  # (m, m)
-    right: Any  # (m,) right-hand side, then dx
-    piece: Any  # (n,) of the map
-    pivots: Any  # (m,)
+    constant: Array[Floats, "n", 3]
+    slope: Array[Floats, "n", 5]  # entries nn, 1n, 2n, 11, 22; the others are zero
+    direction: Array[Floats, "n", 3]  # dp
+    merits: Array[Floats, "memory"]  # of the last steps, -1 where there is none
+    matrix: Array[Floats, "m", "m"]
+    right: Array[Floats, "m"]  # right-hand side, then dx
+    piece: Array[Ints, "n"]  # of the map
+    pivots: Array[Ints, "m"]
 
 
-def sizes(n: int, m: int, width: int) -> tuple[int, int]:
-    """Floats and integers that `carve` cuts up."""
-    return (29 + 3 * width) * n + m * m + 3 * m + MEMORY, n + m
+class Work(NamedTuple):
+    """All of it."""
+
+    now: Point
+    trial: Point
+    step: Step
+    best: Array[Floats, "n", 3]
+    rows: Array[Floats, "n", 3, "width"]
+    offset: Array[Floats, "n", 3]
 
 
-@kernel
-def carve(segments, bound, n, m, width, floats, ints):
-    f = (26 + 3 * width) * n
-    g = f + 3 * m
-    h = g + m * m
-    contacts = Contacts(
-        floats[26 * n : f].reshape((n, 3, width)), segments, floats[: 3 * n].reshape((n, 3)), bound
-    )  # fmt: skip
-    now = Point(floats[3 * n : 6 * n].reshape((n, 3)), floats[6 * n : 9 * n].reshape((n, 3)), floats[f : f + m])
-    trial = Point(
-        floats[9 * n : 12 * n].reshape((n, 3)), floats[12 * n : 15 * n].reshape((n, 3)), floats[f + m : f + 2 * m]
-    )
-    step = Step(
-        floats[15 * n : 18 * n].reshape((n, 3)),
-        floats[18 * n : 23 * n].reshape((n, 5)),
-        floats[23 * n : 26 * n].reshape((n, 3)),
-        floats[h : h + MEMORY],
-        floats[g:h].reshape((m, m)),
-        floats[f + 2 * m : g],
-        ints[:n],
-        ints[n : n + m],
-    )
-    return contacts, now, trial, step, floats[h + MEMORY : h + MEMORY + 3 * n].reshape((n, 3))
+layout(Point, "n", "m")
+layout(Step, "n", "m", memory=f"{MEMORY}")
+sizes, carve = layout(Work, "n", "m", "width")
 
 
 @kernel
@@ -102,14 +90,15 @@ def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_
     softness: ε over the residual
     """
     n, width = len(p), rows.shape[2]
-    contacts, now, trial, step, best = carve(segments, bound, n, m, width, floats, ints)
+    work = carve(n, m, width, floats, ints)
+    contacts, now, best = Contacts(work.rows, segments, work.offset, bound), work.now, work.best
     for i in range(n):
         for c in range(3):
             contacts.offset[i, c] = stretch[i] * offset[i, c]
             now.p[i, c] = best[i, c] = p[i, c] / stretch[i]
             for k in range(width):
                 contacts.rows[i, c, k] = stretch[i] * rows[i, c, k]
-    steps = search(contacts, now, trial, step, best, softness, enough, max_steps)
+    steps = search(contacts, now, work.trial, work.step, best, softness, enough, max_steps)
     for i in range(n):
         for c in range(3):
             p[i, c] = stretch[i] * best[i, c]
