@@ -47,7 +47,6 @@ from stiction.solvers.baraff.sets import (
     direct,
     join,
     join_driven,
-    most_members,
     place_contact,
     rounding,
     settle,
@@ -120,9 +119,7 @@ class Baraff:
         frictionless = kind(problem.law) == "frictionless" or not problem.friction.any()
         slip = np.full((n, 2), np.nan) if problem.slip is None else np.array(problem.slip)
         limit = 50 * n + 500 if self.max_steps is None else self.max_steps
-        floats, ints = sizes(n, m, w)
-        most = int(most_members(n, m))
-        work = workspace(floats + most * (most + 1), ints + 2 * most)
+        work = workspace(*sizes(n, m, w))
         p, ray, counts = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(5, np.int64)
         bias = white.bias
         for _ in range(ROUNDS):
@@ -199,11 +196,9 @@ def impulse_along(problem: ContactProblem, ray: Any, velocity: Any) -> Blow:
 @kernel
 def compute_forces(rows, segments, bias, mu, free, slip, parts, realign, tries, limit, floats, ints, p, ray, counts):
     """compute-forces [Baraff1994, sec. 4.3, 5.5], in other orders if the first does not end. Returns a status."""
-    t = carve(rows, segments, bias, mu, free, parts, floats, ints)
-    n, most = len(mu), most_members(len(mu), len(free))
-    more, whole = floats[len(floats) - most * (most + 1) :], ints[len(ints) - 2 * most :]
-    jacobian, angle = more[: most * most].reshape((most, most)), more[most * most :]
-    which, pivots = whole[:most], whole[most:]
+    t, turning = carve(rows, segments, bias, mu, free, parts, floats, ints)
+    n = len(mu)
+    jacobian, angle, which, pivots = turning
     status, known = STALLED, False
     for i in range(n):
         known = known or slip[i, 0] == slip[i, 0]

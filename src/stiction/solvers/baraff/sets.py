@@ -70,16 +70,30 @@ class Sets(NamedTuple):
     stale: Array[Ints, 1]  # whether the inverse must be rebuilt
 
 
-sizes, views = layout(Sets, "n", "m", "w", k="min(3 * n, m) + 3")
+class Turning(NamedTuple):
+    """Directions of friction that turn with the sliding (`turn`)."""
+
+    jacobian: Array[Floats, "k", "k"]
+    angle: Array[Floats, "k"]
+    which: Array[Ints, "k"]
+    pivots: Array[Ints, "k"]
 
 
-@kernel
-def most_members(n, m):
-    return min(3 * n, m) + 3
+class Work(NamedTuple):
+    """The workspace."""
+
+    sets: Sets
+    turning: Turning
+
+
+layout(Sets, "n", "m", "w", k="min(3 * n, m) + 3")
+layout(Turning, "k")
+sizes, views = layout(Work, "n", "m", "w", k="min(3 * n, m) + 3")
 
 
 @kernel
 def carve(rows, segments, bias, mu, free, parts, floats, ints):
+    """The state of the method, and room for turning."""
     return views(len(rows), len(free), rows.shape[2], parts, rows, segments, bias, mu, free, floats, ints)
 
 

@@ -9,11 +9,14 @@ are eliminated first, as far as their own rows determine them, so that only the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import add
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.compiled import kernel, workspace
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import lu, lu_solve
 from stiction.solutions.natural_map import judge_into, natural_map, scratch
 from stiction.solutions.status import Status
@@ -56,10 +59,9 @@ class Enumerate:
         n = len(few.H)
         choices = np.array([sides(lo, hi) for lo, hi in few.vectors[1:].T], np.int64).reshape(n, 4)
         total = int(np.prod(choices[:, 3])) if n else 1
-        floats, ints = scratch(n)
         z, singular, w = np.zeros(n), np.empty(total, np.int64), np.empty(n)
         tried, residual, skipped, lost = try_supports(
-            few.H, few.vectors, choices, *workspace(floats + n * n + 3 * n, ints + 3 * n), z, singular
+            few.H, few.vectors, choices, *workspace(*map(add, scratch(n), sizes(n))), z, singular
         )
         if not residual <= FOUND:
             for code in singular[:skipped]:
@@ -194,6 +196,23 @@ def points_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> lis
     return [np.clip(x, least, most) for x in (found.x, solved)]
 
 
+class Support(NamedTuple):
+    """The system of a support."""
+
+    A: Array[Floats, "n", "n"]
+    x: Array[Floats, "n"]
+    trial: Array[Floats, "n"]
+    w: Array[Floats, "n"]
+    state: Array[Ints, "n"]
+    members: Array[Ints, "n"]
+    pivots: Array[Ints, "n"]
+    floats: Array[Floats, ...]  # for the judge
+    ints: Array[Ints, ...]
+
+
+sizes, carve = layout(Support, "n")
+
+
 @kernel
 def try_supports(H, vectors, choices, floats, ints, z, singular):
     """Solve all supports, keep the best. Returns (tried, residual, number of singular supports, of overflows).
@@ -201,9 +220,7 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
     The scratch of the judge lies behind that of the systems.
     """
     n = len(z)
-    A, f = floats[: n * n].reshape((n, n)), n * n
-    x, trial, w = floats[f : f + n], floats[f + n : f + 2 * n], floats[f + 2 * n : f + 3 * n]
-    state, members, pivots = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
+    A, x, trial, w, state, members, pivots, floats, ints = carve(n, floats, ints)
     best, skipped, lost = np.inf, 0, 0
     for code in range(len(singular)):
         # The sides that this number stands for; those at a bound are put there.
@@ -238,7 +255,7 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
             fits = fits and abs(x[u] - trial[i]) <= OUTSIDE * (1.0 + abs(x[u]))
         if not fits and best < np.inf:
             continue
-        residual = judge_into(H, vectors, trial, w, floats[f + 3 * n :], ints[3 * n :])[0]
+        residual = judge_into(H, vectors, trial, w, floats, ints)[0]
         if residual < best:
             best = residual
             for i in range(n):

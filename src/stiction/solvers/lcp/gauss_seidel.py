@@ -10,15 +10,17 @@ this can be seen.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.compiled import kernel, sums, workspace
 from stiction.errors import InvalidProblem
+from stiction.layout import Floats, layout
 from stiction.solutions.natural_map import judge_into, scratch
 from stiction.solvers.contract import STATUS, Contract, Proposal
-from stiction.solvers.lcp.principal import MAX_ITERATIONS, SINGULAR, SOLVED, begin, carve, drive_all, finish
+from stiction.solvers.lcp.principal import MAX_ITERATIONS, SINGULAR, SOLVED, Tableau, begin, drive_all, finish
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +64,7 @@ class GaussSeidel:
         n = problem.n
         ends = self._ends(n)
         largest = int(np.diff(ends, prepend=0).max(initial=0))
-        floats, ints = scratch(n)
-        work = workspace(max(floats, 3 * largest * largest + 25 * largest), max(ints, 4 * largest))
+        work = workspace(*map(max, scratch(n), sizes(largest)))  # the judge and the blocks take turns
         z, w = np.clip(np.zeros(n), problem.lo, problem.hi) if start is None else start.copy(), np.empty(n)
         history = np.empty(self.max_sweeps + 1)
         status, sweeps = gauss_seidel(
@@ -117,22 +118,30 @@ def project(H, vectors, relaxation, i, z):
     z[i] = min(max(moved, vectors[1, i]), vectors[2, i])
 
 
+class Block(NamedTuple):
+    """One block: its own box LCP, and what solves it."""
+
+    H: Array[Floats, "n", "n"]
+    data: Array[Floats, 3, "n"]  # q, lo, hi
+    answer: Array[Floats, "n"]
+    ray: Array[Floats, "n"]
+    tableau: Tableau
+
+
+sizes, carve = layout(Block, "n")
+
+
 @kernel
 def solve_block(H, vectors, symmetric, relaxation, first, end, floats, ints, z):
     """One block: its own box LCP, solved exactly, relaxed, within its bounds. False if it cannot be solved."""
-    size, f = end - first, 0
-    block = floats[f : f + size * size].reshape((size, size))
-    f += size * size
-    data = floats[f : f + 3 * size].reshape((3, size))
-    answer, ray = floats[f + 3 * size : f + 4 * size], floats[f + 4 * size : f + 5 * size]
-    f += 5 * size
+    size = end - first
+    block, data, answer, ray, t = carve(size, floats, ints)
     for i in range(size):
         data[0, i] = row_value(H, vectors[0, first + i], z, first + i)
         data[1, i], data[2, i] = vectors[1, first + i], vectors[2, first + i]
         for j in range(size):
             block[i, j] = H[first + i, first + j]
             data[0, i] -= block[i, j] * z[first + j]
-    t = carve(size, floats[f:], ints)
     tau, members = begin(block, data, symmetric, z[:0], t)
     if members < 0:
         return False

@@ -15,14 +15,16 @@ mid is that of Gabriel and Moré.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.compiled import kernel, workspace
+from stiction.layout import Floats, layout
 from stiction.linear import add_columns, lu, lu_solve
 from stiction.solvers.contract import STATUS, Contract, Proposal
-from stiction.solvers.lcp.block_pivot import carve, solve_members
+from stiction.solvers.lcp.block_pivot import Sides, solve_members
 from stiction.solvers.lcp.principal import (
     AT_LOWER,
     AT_UPPER,
@@ -74,7 +76,7 @@ class SmoothingNewton:
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
         n = problem.n
-        work = workspace(3 * n * n + 16 * n, 4 * n)
+        work = workspace(*sizes(n))
         first, best, least, steps = EMPTY if start is None else start, None, np.inf, 0
         for smoothing in (self.smoothing, self.smoothing * SECOND_TRY):
             z = np.empty(n)
@@ -90,20 +92,27 @@ class SmoothingNewton:
         return best._replace(iterations=steps)
 
 
+class Smoothing(NamedTuple):
+    """The state of the method; scaled units."""
+
+    sides: Sides
+    jacobian: Array[Floats, "n", "n"]
+    phi: Array[Floats, "n"]  # the smoothed map
+    by_mu: Array[Floats, "n"]  # its derivative by the smoothing
+    slope: Array[Floats, "n"]  # and that by w
+    trial: Array[Floats, "n"]
+    trial_w: Array[Floats, "n"]
+    direction: Array[Floats, "n"]
+
+
+sizes, carve = layout(Smoothing, "n")
+
+
 @kernel
 def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, floats, ints, z):
     """Returns (status, Newton steps, natural map in scaled units)."""
     n = len(z)
-    t = carve(n, floats, ints)
-    f = 2 * n * n + 9 * n
-    jacobian = floats[f : f + n * n].reshape((n, n))
-    f += n * n
-    phi, by_mu, slope = floats[f : f + n], floats[f + n : f + 2 * n], floats[f + 2 * n : f + 3 * n]
-    trial, trial_w, direction = (
-        floats[f + 3 * n : f + 4 * n],
-        floats[f + 4 * n : f + 5 * n],
-        floats[f + 5 * n : f + 6 * n],
-    )
+    t, jacobian, phi, by_mu, slope, trial, trial_w, direction = carve(n, floats, ints)
     anchor = t.spare
     tau = equilibrate(H, vectors, symmetric, t.columns, t.q, t.lo, t.hi, t.row_scale, t.column_scale)
     for i in range(n):
