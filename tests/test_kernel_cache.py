@@ -48,6 +48,7 @@ def package(tmp_path):
         (home / layer / "__init__.py").touch()
     for name in (
         "__init__.py",
+        "__init__.pyi",
         "errors.py",
         "compiled.py",
         "kernel_cache.py",

@@ -66,6 +66,7 @@ def built(tmp_path_factory):
     package = tmp_path_factory.mktemp("site") / "stiction"
     (package / "solvers").mkdir(parents=True)
     (package / "solvers" / "__init__.py").touch()
+    shutil.copy(SOURCES / "__init__.pyi", package)
     names = ("__init__", "building", "compiled", "errors", "kernel_cache", "linking", "prebuilt", "sources")
     for name in names:
         shutil.copy(SOURCES / f"{name}.py", package)

@@ -1,0 +1,50 @@
+"""Every public name, and where it is: type checkers read it here, and so does the package itself."""
+
+from stiction import gym as gym
+from stiction.bodies.scene import Scene as Scene
+from stiction.errors import InvalidProblem as InvalidProblem
+from stiction.errors import InvalidScene as InvalidScene
+from stiction.errors import MissingDependency as MissingDependency
+from stiction.errors import SolveFailed as SolveFailed
+from stiction.errors import StictionError as StictionError
+from stiction.errors import UnsupportedProblem as UnsupportedProblem
+from stiction.problems.contact import ContactProblem as ContactProblem
+from stiction.problems.files import load as load
+from stiction.problems.laws import BoxFriction as BoxFriction
+from stiction.problems.laws import Coulomb as Coulomb
+from stiction.problems.laws import Frictionless as Frictionless
+from stiction.problems.laws import NoSlip as NoSlip
+from stiction.problems.laws import Viscous as Viscous
+from stiction.problems.lcp import LCP as LCP
+from stiction.problems.lcp import BoxLCP as BoxLCP
+from stiction.solutions.certificate import Certificate as Certificate
+from stiction.solutions.certificate import certify as certify
+from stiction.solutions.contact import ContactCertificate as ContactCertificate
+from stiction.solutions.contact import ContactSolution as ContactSolution
+from stiction.solutions.contact import Mode as Mode
+from stiction.solutions.ray import Ray as Ray
+from stiction.solutions.solution import Solution as Solution
+from stiction.solutions.status import Status as Status
+from stiction.solutions.uniqueness import Uniqueness as Uniqueness
+from stiction.solvers.auto import Auto as Auto
+from stiction.solvers.baraff.baraff import Baraff as Baraff
+from stiction.solvers.cell_lemke.cell_lemke import CellLemke as CellLemke
+from stiction.solvers.cone_newton.cone_newton import ConeNewton as ConeNewton
+from stiction.solvers.lcp.block_pivot import BlockPivot as BlockPivot
+from stiction.solvers.lcp.cottle_dantzig import CottleDantzig as CottleDantzig
+from stiction.solvers.lcp.enumerate import Enumerate as Enumerate
+from stiction.solvers.lcp.gauss_seidel import GaussSeidel as GaussSeidel
+from stiction.solvers.lcp.keller import Keller as Keller
+from stiction.solvers.lcp.lemke import Lemke as Lemke
+from stiction.solvers.lcp.murty import Murty as Murty
+from stiction.solvers.lcp.smoothing_newton import SmoothingNewton as SmoothingNewton
+from stiction.solvers.principal_pivot import PrincipalPivot as PrincipalPivot
+from stiction.solvers.solve import solve as solve
+from stiction.solvers.splitting.splitting import Splitting as Splitting
+from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke as StructuredLemke
+from stiction.stepping.event_driven import EventDriven as EventDriven
+from stiction.stepping.simulation import Simulation as Simulation
+from stiction.stepping.step import step as step
+from stiction.stepping.time_stepping import TimeStepping as TimeStepping
+
+__version__: str
