@@ -9,8 +9,8 @@ A record of arrays is a NamedTuple whose annotations say what each array holds a
 
     sizes, views = layout(Tableau, "n")
 
-`sizes(n)` is how many floats and ints it takes; `views(n, floats, ints)`, in a kernel, is the record over the first of
-two flat buffers. Lengths are expressions in the names that `layout` is given, and in what these define:
+`sizes(n)` is how many floats and ints it takes; `views(n, floats, ints)`, in kernels and in Python, is the record over
+the first of two flat buffers. Lengths are expressions in the names that `layout` is given, and in what these define:
 `layout(Pressing, "n", "m", most="min(n, m) + 1")`. A field that is another such record is laid out in its place, with
 lengths of the same names; `...` is all that is left of a buffer; any other field, also of records within, is handed to
 `views`, in order, between the lengths and the buffers.
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.compiled import kernel, shared
+from stiction.compiled import shared
 
 # The elements of an array; in an annotation its axes follow.
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def layout(record: Any, *lengths: str, **derived: str) -> tuple[Any, Any]:
             names[f"{field.name}_views"] = _laid_out[field.record].views
     defined = [f"    {name} = {value}" for name, value in derived.items()]
     exec("\n".join([*measuring(fields, lengths, defined), *cutting(fields, lengths, defined)]), names)
-    made = Laid(lengths, fields, shared(described(names["sizes"], record)), kernel(described(names["views"], record)))
+    made = Laid(lengths, fields, shared(described(names["sizes"], record)), shared(described(names["views"], record)))
     _laid_out[record] = made
     return made.sizes, made.views
 

@@ -19,7 +19,8 @@ A contact remembers who touches (`pair`) and where, in the frame of the second g
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
@@ -27,9 +28,10 @@ from stiction.bodies.dynamics import block_sizes, fill_blocks
 from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
 from stiction.bodies.memory import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE
 from stiction.bodies.pointers import floats, ints
-from stiction.compiled import kernel
+from stiction.compiled import kernel, shared
 from stiction.contacts.rows import TOO_MANY, copy_row, largest_entry, segment_of, trees_of_contact, trees_of_row
 from stiction.errors import InvalidScene
+from stiction.layout import Floats, Ints, layout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,100 +67,60 @@ NOT_FINITE = {
 }
 
 
-class Gathered:
-    """One step: b mass blocks, m velocities, n contacts, j bilateral rows. Arrays are views of two flat buffers."""
+class Constraints(NamedTuple):
+    """What a step reads: mass blocks, m velocities, n contacts, j bilateral rows."""
 
-    __slots__ = ("counts", "floats", "ints")
+    mass: Array[Floats, "entries"]  # the dense symmetric blocks of M + dt D, one after the other
+    free: Array[Floats, "m"]  # velocity without contact
+    rows: Array[Floats, "n", 3, "width"]  # n, t1, t2 at the velocities of `segments`
+    friction: Array[Floats, "n"]  # mu
+    gap: Array[Floats, "n"]  # distance, in m or rad; negative where bodies overlap
+    spot: Array[Floats, "n", 3]  # place of a contact in the frame of its second geom; the side of a limit
+    joints: Array[Floats, "j", "joint_width"]  # bilateral rows at the velocities of `joint_segments`
+    joint_gap: Array[Floats, "j"]  # error of position of the bilateral rows
+    scratch: Array[Floats, ...]
+    starts: Array[Ints, "blocks + 1"]  # first velocity of each block: the trees, then one for each dry friction
+    segments: Array[Ints, "n", 4]  # start and length of the two runs of velocities that a contact touches, whole blocks
+    joint_segments: Array[Ints, "j", 4]  # the same of the bilateral rows
+    kind: Array[Ints, "n"]  # CONTACT, LIMIT or DRY
+    address: Array[Ints, "n"]  # first row of a contact among MuJoCo's constraints
+    source: Array[Ints, "n"]  # index in `data.contact`; of the joint, tendon or velocity for limits and dry friction
+    pair: Array[Ints, "n", 2]  # the geoms; (-1 - MuJoCo's constraint type, source) for limits and dry friction
+
+
+LENGTHS = ("blocks", "m", "entries", "n", "width", "j", "joint_width")  # of arrays, and the first of the counts
+sizes, views = layout(Constraints, *LENGTHS)
+
+
+@shared
+def constraints(c: Any, floats: Any, ints: Any) -> Any:
+    """The arrays of a step over its two buffers."""
+    return views(c[0], c[1], c[2], c[3], c[4], c[5], c[6], floats, ints)
+
+
+@shared
+def lengths(c: Any) -> Any:
+    """How much of the two buffers they take, without scratch."""
+    return sizes(c[0], c[1], c[2], c[3], c[4], c[5], c[6])
+
+
+class Gathered:
+    """The constraints of a step, by the names of `Constraints`, over two flat buffers."""
+
+    __slots__ = ("arrays", "counts", "floats", "ints")
 
     def __init__(self, counts: NDArray[np.int64], floats: NDArray[np.float64], ints: NDArray[np.int64]) -> None:
         self.counts, self.floats, self.ints = counts, floats, ints
+        self.arrays = constraints(counts, floats, ints)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in Constraints._fields:
+            raise AttributeError(f"constraints have no {name}")
+        return getattr(self.arrays, name)
 
     @property
     def n(self) -> int:
         return int(self.counts[CONTACTS])
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """(b + 1,) first velocity of each block: the trees, then one for each dry friction."""
-        return self._ints(0, 1)
-
-    @property
-    def mass(self) -> NDArray[np.float64]:
-        """(sum of squared sizes,) the dense symmetric blocks of M + dt D, one after the other."""
-        return self._floats(0, 1)
-
-    @property
-    def free(self) -> NDArray[np.float64]:
-        """(m,) velocity without contact."""
-        return self._floats(1, 2)
-
-    @property
-    def rows(self) -> NDArray[np.float64]:
-        """(n, 3, k) rows n, t1, t2 at the velocities of `segments`."""
-        return self._floats(2, 3).reshape(self.n, 3, -1 if self.n else 0)
-
-    @property
-    def friction(self) -> NDArray[np.float64]:
-        """(n,) mu."""
-        return self._floats(3, 4)
-
-    @property
-    def gap(self) -> NDArray[np.float64]:
-        """(n,) distance, in m or rad; negative where bodies overlap."""
-        return self._floats(4, 5)
-
-    @property
-    def spot(self) -> NDArray[np.float64]:
-        """(n, 3) place of a contact in the frame of its second geom; the side of a limit."""
-        return self._floats(5, 6).reshape(self.n, 3)
-
-    @property
-    def joints(self) -> NDArray[np.float64]:
-        """(j, kj) bilateral rows at the velocities of `joint_segments`."""
-        return self._floats(6, 7).reshape(self.counts[JOINTS], -1 if self.counts[JOINTS] else 0)
-
-    @property
-    def joint_gap(self) -> NDArray[np.float64]:
-        """(j,) error of position of the bilateral rows."""
-        return self._floats(7, 8)
-
-    @property
-    def segments(self) -> NDArray[np.int64]:
-        """(n, 4) start and length of the two runs of velocities that a contact touches, each a whole block."""
-        return self._ints(1, 2).reshape(self.n, 4)
-
-    @property
-    def joint_segments(self) -> NDArray[np.int64]:
-        """(j, 4) the same of the bilateral rows."""
-        return self._ints(2, 3).reshape(-1, 4)
-
-    @property
-    def kind(self) -> NDArray[np.int64]:
-        """(n,) CONTACT, LIMIT or DRY."""
-        return self._ints(3, 4)
-
-    @property
-    def address(self) -> NDArray[np.int64]:
-        """(n,) first row of a contact among MuJoCo's constraints."""
-        return self._ints(4, 5)
-
-    @property
-    def source(self) -> NDArray[np.int64]:
-        """(n,) index in `data.contact`; of the joint, tendon or velocity for limits and dry friction."""
-        return self._ints(5, 6)
-
-    @property
-    def pair(self) -> NDArray[np.int64]:
-        """(n, 2) the geoms; (-1 - MuJoCo's constraint type, source) for limits and dry friction."""
-        return self._ints(6, 7).reshape(self.n, 2)
-
-    def _floats(self, first: int, last: int) -> NDArray[np.float64]:
-        ends = float_ends(self.counts)
-        return self.floats[ends[first] : ends[last]]
-
-    def _ints(self, first: int, last: int) -> NDArray[np.int64]:
-        ends = int_ends(self.counts)
-        return self.ints[ends[first] : ends[last]]
 
     def dense(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Mass (m, m), contact rows (n, 3, m) and bilateral rows (j, m), for small problems."""
@@ -194,33 +156,6 @@ def problem_text(memory: Memory, problem: int) -> str:
     index, which = divmod(problem - BAD, len(NOT_FINITE))
     address = int(memory.data[("ctrl", "act_dot", "qacc_smooth")[which]][0])
     return NOT_FINITE[which].format(index, ctypes.c_double.from_address(address + 8 * index).value)
-
-
-@kernel
-def float_ends(c):
-    """Where the arrays of floats end: mass, free, rows, friction, gap, spot, joints, joint_gap; then scratch."""
-    mass = c[ENTRIES]
-    free = mass + c[VELOCITIES]
-    rows = free + 3 * c[CONTACTS] * c[WIDTH]
-    friction = rows + c[CONTACTS]
-    gap = friction + c[CONTACTS]
-    spot = gap + 3 * c[CONTACTS]
-    joints = spot + c[JOINTS] * c[JOINT_WIDTH]
-    joint_gap = joints + c[JOINTS]
-    return 0, mass, free, rows, friction, gap, spot, joints, joint_gap
-
-
-@kernel
-def int_ends(c):
-    """Where the arrays of ints end: starts, segments, joint_segments, kind, address, source, pair."""
-    starts = c[BLOCKS] + 1
-    segments = starts + 4 * c[CONTACTS]
-    joint_segments = segments + 4 * c[JOINTS]
-    kind = joint_segments + c[CONTACTS]
-    address = kind + c[CONTACTS]
-    source = address + c[CONTACTS]
-    pair = source + 2 * c[CONTACTS]
-    return 0, starts, segments, joint_segments, kind, address, source, pair
 
 
 @kernel
@@ -288,27 +223,23 @@ def measure(model, data, where, counts, kept):
     counts[JOINTS] = d.ne
     counts[JOINT_WIDTH] = joint_width
     counts[SCRATCH] = m.nv + largest * largest
-    counts[FLOATS] = float_ends(counts)[8] + counts[SCRATCH]
-    counts[INTS] = int_ends(counts)[7]
+    own = lengths(counts)
+    counts[FLOATS], counts[INTS] = own[0] + counts[SCRATCH], own[1]
     return 0
 
 
 @kernel
 def fill(model, data, where, counts, kept, numbers, places):
     """Write everything that `measure` counted."""
+    fill_constraints(model, data, where, kept, constraints(counts, numbers, places))
+
+
+@kernel
+def fill_constraints(model, data, where, kept, to):
     m, d = model[0], data[0]
-    n, width, j = counts[CONTACTS], counts[WIDTH], counts[JOINTS]
-    f, g = float_ends(counts), int_ends(counts)
-    mass, free = numbers[: f[1]], numbers[f[1] : f[2]]
-    rows = numbers[f[2] : f[3]].reshape((n, 3, width))
-    friction, gap, spot = numbers[f[3] : f[4]], numbers[f[4] : f[5]], numbers[f[5] : f[6]].reshape((n, 3))
-    joints, joint_gap = numbers[f[6] : f[7]].reshape((j, counts[JOINT_WIDTH])), numbers[f[7] : f[8]]
-    starts, segments = places[: g[1]], places[g[1] : g[2]].reshape((n, 4))
-    joint_segments = places[g[2] : g[3]].reshape((j, 4))
-    kind, address, source, pair = (
-        places[g[3] : g[4]], places[g[4] : g[5]], places[g[5] : g[6]], places[g[6] : g[7]].reshape((n, 2)),
-    )  # fmt: skip
-    entry = fill_blocks(model, data, starts, mass, free, numbers[f[8] :])
+    rows, segments, friction, gap, spot = to.rows, to.segments, to.friction, to.gap, to.spot
+    kind, address, source, pair, n = to.kind, to.address, to.source, to.pair, len(to.gap)
+    entry = fill_blocks(model, data, to.starts, to.mass, to.free, to.scratch)
     position = floats(d.efc_pos)
 
     touching = n - d.nl - d.nf
@@ -355,9 +286,9 @@ def fill(model, data, where, counts, kept, numbers, places):
         named(data, row, DRY, i, kind, address, source, pair)
         gap[i], friction[i] = 0.0, 1.0
         inertia = 1.0 / compliance[row]
-        starts[m.ntree + extra + 1] = start + 1
-        mass[entry + extra] = inertia
-        free[start] = -m.timestep * loss[row] / inertia
+        to.starts[m.ntree + extra + 1] = start + 1
+        to.mass[entry + extra] = inertia
+        to.free[start] = -m.timestep * loss[row] / inertia
         clear(rows[i, 0])
         rows[i, 0, 0] = 1.0
         copy_row(model, data, row, 1.0, segments[i], rows[i, 1])
@@ -367,9 +298,9 @@ def fill(model, data, where, counts, kept, numbers, places):
 
     for row in range(d.ne):
         first, second = trees_of_row(model, data, row)
-        set_segments(model, first, second, joint_segments[row])
-        copy_row(model, data, row, 1.0, joint_segments[row], joints[row])
-        joint_gap[row] = position[row]
+        set_segments(model, first, second, to.joint_segments[row])
+        copy_row(model, data, row, 1.0, to.joint_segments[row], to.joints[row])
+        to.joint_gap[row] = position[row]
 
 
 @kernel

@@ -12,7 +12,6 @@ import numpy as np
 
 from stiction.bodies.pointers import floats
 from stiction.compiled import kernel
-from stiction.contacts.gather import CONTACTS, float_ends, int_ends
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,19 +26,14 @@ def match(memory: Memory, old: Gathered, new: Gathered) -> NDArray[np.int64]:
     """(n,) for each new contact its number in the old step, -1 if it was not there; no two get the same."""
     previous = np.empty(new.n, np.int64)
     taken = np.zeros(old.n, np.int64)
-    match_contacts(memory.model, old.counts, old.floats, old.ints, new.counts, new.floats, new.ints, taken, previous)
+    match_contacts(memory.model, old.spot, old.pair, new.spot, new.pair, taken, previous)
     return previous
 
 
 @kernel
-def match_contacts(model, counts, numbers, places, new_counts, new_numbers, new_places, taken, previous):
+def match_contacts(model, spot, pair, new_spot, new_pair, taken, previous):
     m = model[0]
-    n, count = counts[CONTACTS], new_counts[CONTACTS]
-    f, g = float_ends(counts), int_ends(counts)
-    spot, pair = numbers[f[5] : f[6]].reshape((n, 3)), places[g[6] : g[7]].reshape((n, 2))
-    f, g = float_ends(new_counts), int_ends(new_counts)
-    new_spot = new_numbers[f[5] : f[6]].reshape((count, 3))
-    new_pair = new_places[g[6] : g[7]].reshape((count, 2))
+    n, count = len(pair), len(new_pair)
     radius = floats(m.geom_rbound)
     begin = 0
     for i in range(count):

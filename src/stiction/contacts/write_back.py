@@ -20,17 +20,7 @@ from stiction.bodies.memory import ADDRESS, CONE, DIM, FRICTION, SIZE
 from stiction.bodies.pointers import floats, ints
 from stiction.compiled import kernel
 from stiction.contacts.body_forces import set_body_forces
-from stiction.contacts.gather import (
-    CONTACT,
-    CONTACTS,
-    DRY,
-    JOINT_WIDTH,
-    JOINTS,
-    WIDTH,
-    disc_of,
-    float_ends,
-    int_ends,
-)
+from stiction.contacts.gather import CONTACT, DRY, constraints, disc_of
 from stiction.errors import InvalidScene
 
 if TYPE_CHECKING:
@@ -65,14 +55,17 @@ def write_back(
 
 @kernel
 def write(model, data, where, counts, numbers, places, velocity, impulse, joint_impulse):
-    m, d = model[0], data[0]
-    n, j = counts[CONTACTS], counts[JOINTS]
-    f, g = float_ends(counts), int_ends(counts)
-    rows, segments = numbers[f[2] : f[3]].reshape((n, 3, counts[WIDTH])), places[g[1] : g[2]].reshape((n, 4))
-    joints, joint_segments = (
-        numbers[f[6] : f[7]].reshape((j, counts[JOINT_WIDTH])), places[g[2] : g[3]].reshape((j, 4)),
+    return write_constraints(
+        model, data, where, constraints(counts, numbers, places), velocity, impulse, joint_impulse
     )  # fmt: skip
-    kind, address, source = places[g[3] : g[4]], places[g[4] : g[5]], places[g[5] : g[6]]
+
+
+@kernel
+def write_constraints(model, data, where, of, velocity, impulse, joint_impulse):
+    m, d = model[0], data[0]
+    n, j = len(impulse), len(joint_impulse)
+    kind, address, source, rows, segments = of.kind, of.address, of.source, of.rows, of.segments
+    joints, joint_segments = of.joints, of.joint_segments
     dt = m.timestep
     for k in range(m.nv):
         if not abs(velocity[k]) <= MAXVAL:

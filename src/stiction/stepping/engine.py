@@ -13,17 +13,7 @@ from stiction.bodies.inputs import COUNT, FIT, GEOM_SIZE, message
 from stiction.bodies.stages import advance, may_act, smooth
 from stiction.bodies.state import place_bodies
 from stiction.compiled import kernel
-from stiction.contacts.gather import (
-    DRY,
-    JOINT_WIDTH,
-    JOINTS,
-    VELOCITIES,
-    WIDTH,
-    Gathered,
-    float_ends,
-    gather,
-    int_ends,
-)
+from stiction.contacts.gather import DRY, Gathered, gather
 from stiction.contacts.identity import match
 from stiction.contacts.margins import begin
 from stiction.contacts.write_back import write_back
@@ -230,32 +220,25 @@ def pose(
         `before` nothing hits, contacts close their gaps
     viscosity: in N / (m/s), for `Viscous`
     """
-    counts = found.counts
-    n, m, j = found.n, int(counts[VELOCITIES]), int(counts[JOINTS])
-    f, g = float_ends(counts), int_ends(counts)
-    numbers, places = found.floats, found.ints
-    rows = numbers[f[2] : f[3]].reshape(n, 3, int(counts[WIDTH]))
-    segments = places[g[1] : g[2]].reshape(n, 4)
+    n, m, j = found.n, len(found.free), len(found.joint_gap)
+    rows, segments = found.rows, found.segments
     gap_rate, joint_rate, joints = np.empty(n), np.empty(j), np.zeros((j, m))
     set_rates(
-        numbers[f[4] : f[5]], rows, segments, dt, recovery, NONE if before is None else np.full(n, bounce),
-        NONE if before is None else before, numbers[f[1] : f[2]], gap_rate,
+        found.gap, rows, segments, dt, recovery, NONE if before is None else np.full(n, bounce),
+        NONE if before is None else before, found.free, gap_rate,
     )  # fmt: skip
     if j:
-        set_joints(
-            numbers[f[6] : f[7]].reshape(j, int(counts[JOINT_WIDTH])), places[g[2] : g[3]].reshape(j, 4),
-            numbers[f[7] : f[8]], dt, recovery, joints, joint_rate,
-        )  # fmt: skip
-        make_consistent(numbers[: f[1]], places[: g[1]], joints, joint_rate)
-    if kind(law) not in ("cone", "pyramid", "box") and (places[g[3] : g[4]] == DRY).any():
+        set_joints(found.joints, found.joint_segments, found.joint_gap, dt, recovery, joints, joint_rate)
+        make_consistent(found.mass, found.starts, joints, joint_rate)
+    if kind(law) not in ("cone", "pyramid", "box") and (found.kind == DRY).any():
         raise InvalidScene(f"dry friction of joints (frictionloss) needs a law of Coulomb's, not {law}")
     return restored({
-        "mass": numbers[: f[1]],
-        "trees": places[: g[1]],
-        "velocity": numbers[f[1] : f[2]],
+        "mass": found.mass,
+        "trees": found.starts,
+        "velocity": found.free,
         "rows": rows,
         "segments": segments,
-        "friction": numbers[f[3] : f[4]],
+        "friction": found.friction,
         "gap_rate": gap_rate,
         "joints": joints,
         "joint_rate": joint_rate,

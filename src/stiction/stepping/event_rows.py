@@ -76,7 +76,7 @@ def joint_rows(found: Gathered) -> NDArray[np.float64]:
 
 def inertia(memory: Memory, found: Gathered) -> NDArray[np.float64]:
     """(entries,) blocks of the mass without the dampers that `Gathered.mass` holds."""
-    mass = found.mass.copy()
+    mass: NDArray[np.float64] = found.mass.copy()
     set_inertia(memory.model, memory.data, mass)
     return mass
 

@@ -8,27 +8,16 @@ written, and the step is made that other way.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import built, kernel, shared
-from stiction.contacts.gather import (
-    CONTACTS,
-    ENTRIES,
-    FLOATS,
-    INTS,
-    JOINT_WIDTH,
-    JOINTS,
-    VELOCITIES,
-    WIDTH,
-    fill,
-    float_ends,
-    int_ends,
-    measure,
-)
+from stiction.compiled import built, kernel
+from stiction.contacts.gather import CONTACTS, ENTRIES, JOINTS, VELOCITIES, WIDTH, fill_constraints, measure
 from stiction.contacts.identity import match_contacts
-from stiction.contacts.write_back import WRITTEN, write
+from stiction.contacts.write_back import WRITTEN, write_constraints
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import dot
 from stiction.problems.laws import Coulomb
 from stiction.problems.normal_form import (
@@ -48,7 +37,7 @@ from stiction.solvers.cone_newton.cone_newton import ConeNewton, cone_newton, si
 from stiction.solvers.cone_newton.one_contact import alart_curnier
 from stiction.stepping.engine import carry, direct, pose, set_joints, set_rates
 from stiction.stepping.report import Report
-from stiction.stepping.sheet import COUNTS, EMPTY, Sheet, ends
+from stiction.stepping.sheet import COUNTS, EMPTY, Sheet, record, room_of_record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,15 +107,56 @@ def quick_step(engine: Engine, recovery: float, tolerance: float, aim: float, wa
     return Report(time, potential, kinetic, quick)
 
 
-@shared
-def room(n: int, m: int, j: int, width: int, counts: Any, before: int, found: int) -> tuple[int, int]:
-    """Scratch of `one_call`: that of the solver, and what the normal form and the matching need."""
-    floats, ints = sizes(n, m, width)
-    held = min(j, m)
-    joints = (2 * j + held + 2) * m + 4 * j + held * held + 2 * held + 3 * counts[WIDTH]
-    return floats + counts[ENTRIES] + 11 * m + (
-        3 * width + 10
-    ) * n + joints, ints + found + 2 * m + 5 * n + before + held
+class Work(NamedTuple):
+    """The workspace of a step.
+
+    n, m, j: contacts, velocities, bilateral rows; width: of a contact's rows in normal form, and `given` as they come;
+    before, found: contacts of the last step, and those that MuJoCo has found; entries: of the mass
+    """
+
+    kept: Array[
+        Ints, "found"
+    ]  # those of MuJoCo's contacts that count; first, since it is filled before the rest is known
+    factor: Array[Floats, "entries"]
+    free: Array[Floats, "m"]
+    x: Array[Floats, "m"]
+    by_island: Array[Floats, 9, "m"]
+    white: Array[Floats, "n", 3, "width"]  # rows in normal form
+    bias: Array[Floats, "n", 3]
+    start: Array[Floats, "n", 3]  # impulses of the last step
+    scale: Array[Floats, "n"]
+    rate: Array[Floats, "n"]
+    pace: Array[Floats, "n"]
+    heavy: Array[Floats, "n"]
+    joints: Array[Floats, "j", "m"]
+    joint_rate: Array[Floats, "j"]
+    whitened: Array[Floats, "j", "m"]  # bilateral rows in normal form
+    basis: Array[Floats, "held", "m"]  # of those that are independent
+    triangle: Array[Floats, "held", "held"]
+    wanted: Array[Floats, "held"]
+    along: Array[Floats, "held"]
+    alone: Array[Floats, "m"]  # x without bilateral rows
+    joint_size: Array[Floats, 3, "j"]
+    v_held: Array[Floats, "m if j > 0 else 0"]  # velocities without contacts
+    three: Array[Floats, 3, "given"]  # rows of one contact
+    place: Array[Ints, "m"]
+    island: Array[Ints, "m"]
+    previous: Array[Ints, "n"]  # the same contact in the last step, -1 if there is none
+    runs: Array[Ints, "n", 4]
+    taken: Array[Ints, "before"]
+    chosen: Array[Ints, "held"]
+    floats: Array[Floats, ...]  # for the solver
+    ints: Array[Ints, ...]
+
+
+own_sizes, views = layout(Work, "n", "m", "j", "width", "given", "before", "found", "entries", held="min(j, m)")
+
+
+@kernel
+def room(n, m, j, width, given, before, found, entries):
+    """Floats and ints of the workspace, that of the solver included."""
+    own, inner = own_sizes(n, m, j, width, given, before, found, entries), sizes(n, m, width)
+    return own[0] + inner[0], own[1] + inner[1]
 
 
 def as_fixed(typing: Any, array: Any) -> Any:
@@ -162,115 +192,76 @@ def one_call(
         return ANOTHER_WAY, 0, dt, 0.0, 0.0, 0.0, none
     n, m, j = counts[CONTACTS], counts[VELOCITIES], counts[JOINTS]
     width = m if j > 0 else counts[WIDTH]  # joints spread what a contact touches
-    old_counts = old_ints[:COUNTS]
-    before = old_counts[CONTACTS]
-    to, old = ends(counts), ends(old_counts)
-    scratch, places_of_scratch = room(n, m, j, width, counts, before, d.ncon)
+    before = old_ints[CONTACTS]
+    given, entries = counts[WIDTH], counts[ENTRIES]
+    scratch, places_of_scratch = room(n, m, j, width, given, before, d.ncon, entries)
+    room_floats, room_ints = room_of_record(counts)
     if (
-        len(new_floats) < to[3] + counts[FLOATS] or len(new_ints) < to[5] + counts[INTS]
+        len(new_floats) < room_floats or len(new_ints) < room_ints
         or len(floats) < scratch or len(ints) < places_of_scratch
     ):  # fmt: skip
-        need[0], need[1], need[2], need[3] = to[3] + counts[FLOATS], to[5] + counts[INTS], scratch, places_of_scratch
+        need[0], need[1], need[2], need[3] = room_floats, room_ints, scratch, places_of_scratch
         return MORE_ROOM, 0, dt, 0.0, 0.0, 0.0, none
-    numbers, places = new_floats[to[3] :], new_ints[to[5] :]
-    fill(model, data, where, counts, kept, numbers, places)
-    f, g = float_ends(counts), int_ends(counts)
-    rows = numbers[f[2] : f[3]].reshape((n, 3, counts[WIDTH]))
-    segments = places[g[1] : g[2]].reshape((n, 4))
+    new, last = record(new_floats, new_ints), record(old_floats, old_ints)
+    c = new.constraints
+    fill_constraints(model, data, where, kept, c)
 
-    end, used = counts[ENTRIES], d.ncon
-    factor, free, x = floats[:end], floats[end : end + m], floats[end + m : end + 2 * m]
-    by_island = floats[end + 2 * m : end + 11 * m].reshape((9, m))
-    end += 11 * m
-    white = floats[end : end + 3 * width * n].reshape((n, 3, width))
-    end += 3 * width * n
-    bias, start = floats[end : end + 3 * n].reshape((n, 3)), floats[end + 3 * n : end + 6 * n].reshape((n, 3))
-    scale, rate = floats[end + 6 * n : end + 7 * n], floats[end + 7 * n : end + 8 * n]
-    pace, heavy = floats[end + 8 * n : end + 9 * n], floats[end + 9 * n : end + 10 * n]
-    end += 10 * n
-    joints, joint_rate = floats[end : end + j * m].reshape((j, m)), floats[end + j * m : end + j * m + j]
-    end += j * m + j
-    held = min(j, m)
-    whitened, basis = floats[end : end + j * m].reshape((j, m)), floats[end + j * m : end + (j + held) * m]
-    end += (j + held) * m
-    triangle, wanted = floats[end : end + held * held].reshape((held, held)), floats[end + held * held :][:held]
-    end += held * held + held
-    along, alone = floats[end : end + held], floats[end + held : end + held + m]
-    end += held + m
-    joint_size, v_held = floats[end : end + 3 * j].reshape((3, j)), floats[end + 3 * j : end + 3 * j + m]
-    end += 3 * j + m
-    three = floats[end : end + 3 * counts[WIDTH]].reshape((3, counts[WIDTH]))
-    end += 3 * counts[WIDTH]
-    place, island, previous = ints[used : used + m], ints[used + m : used + 2 * m], ints[used + 2 * m :][:n]
-    used += 2 * m + n
-    runs, taken = ints[used : used + 4 * n].reshape((n, 4)), ints[used + 4 * n : used + 4 * n + before]
-    used += 4 * n + before
-    chosen = ints[used : used + held]
-    used += held
-
+    t = views(n, m, j, width, given, before, d.ncon, entries, floats, ints)
     for i in range(before):
-        taken[i] = 0
-    match_contacts(
-        model, old_counts, old_floats[old[3] :], old_ints[old[5] :], counts, numbers, places, taken, previous
-    )
+        t.taken[i] = 0
+    match_contacts(model, last.constraints.spot, last.constraints.pair, c.spot, c.pair, t.taken, t.previous)
     for i in range(n):
-        start[i, 0], start[i, 1], start[i, 2] = 0.0, 0.0, 0.0
+        t.start[i, 0], t.start[i, 1], t.start[i, 2] = 0.0, 0.0, 0.0
     if before > 0:
-        carry(previous, old_floats[: old[0]].reshape((before, 3)), start)
-    nothing = floats[:0]
-    set_rates(numbers[f[4] : f[5]], rows, segments, dt, recovery, nothing, nothing, numbers[f[1] : f[2]], rate)
+        carry(t.previous, last.impulse, t.start)
+    nothing = t.floats[:0]
+    set_rates(c.gap, c.rows, c.segments, dt, recovery, nothing, nothing, c.free, t.rate)
 
-    mass, trees, v_free = fixed(numbers[: f[1]]), fixed(places[: g[1]]), fixed(numbers[f[1] : f[2]])
-    friction, rows, segments = fixed(numbers[f[3] : f[4]]), fixed(rows), fixed(segments)
-    impulse, u = new_floats[: to[0]].reshape((n, 3)), new_floats[to[0] : to[1]].reshape((n, 3))
-    velocity, joint_impulse, mode = new_floats[to[1] : to[2]], new_floats[to[2] : to[3]], new_ints[to[4] : to[5]]
+    mass, trees, v_free, friction = fixed(c.mass), fixed(c.starts), fixed(c.free), fixed(c.friction)
+    rows, segments, impulse, velocity = fixed(c.rows), fixed(c.segments), new.impulse, new.velocity
     rank = 0
     if j == 0:
-        v_held = v_held[:0]
         tau = whiten_free(
-            mass, trees, v_free, rows, segments, fixed(rate), factor, place, white, free, bias, scale, pace, heavy,
-            island, by_island,
+            mass, trees, v_free, rows, segments, fixed(t.rate), t.factor, t.place, t.white, t.free, t.bias, t.scale,
+            t.pace, t.heavy, t.island, t.by_island,
         )  # fmt: skip
         for i in range(n):
-            cut_runs(segments[i], white[i], runs[i])
+            cut_runs(segments[i], t.white[i], t.runs[i])
     else:
         for i in range(j):
             for k in range(m):
-                joints[i, k] = 0.0
-        set_joints(
-            numbers[f[6] : f[7]].reshape((j, counts[JOINT_WIDTH])), places[g[2] : g[3]].reshape((j, 4)),
-            numbers[f[7] : f[8]], dt, recovery, joints, joint_rate,
-        )  # fmt: skip
+                t.joints[i, k] = 0.0
+        set_joints(c.joints, c.joint_segments, c.joint_gap, dt, recovery, t.joints, t.joint_rate)
         tau, rank = whiten_jointed(
-            mass, trees, v_free, rows, segments, fixed(rate), fixed(joints), fixed(joint_rate), factor, place,
-            whitened, basis.reshape((held, m)), chosen, triangle, wanted, white, runs, free, bias, scale, pace, heavy,
-            joint_size, island, by_island,
+            mass, trees, v_free, rows, segments, fixed(t.rate), fixed(t.joints), fixed(t.joint_rate), t.factor, t.place,
+            t.whitened, t.basis, t.chosen, t.triangle, t.wanted, t.white, t.runs, t.free, t.bias, t.scale, t.pace,
+            t.heavy, t.joint_size, t.island, t.by_island,
         )  # fmt: skip
-        leave_redundant(whitened, basis.reshape((held, m)), chosen, wanted, rank, joints, joint_rate, joint_size[2])
+        leave_redundant(t.whitened, t.basis, t.chosen, t.wanted, rank, t.joints, t.joint_rate, t.joint_size[2])
     if tau < 0.0:
         return ANOTHER_WAY, 0, dt, 0.0, 0.0, 0.0, none
     if j > 0:
         for i in range(m):
-            x[i] = tau * free[i]
-        unwhiten_velocity(factor, trees, x, v_held)
+            t.x[i] = tau * t.free[i]
+        unwhiten_velocity(t.factor, trees, t.x, t.v_held)
     steps = 0
-    if not settled(white, runs, free, bias, friction, scale, tau, pace, start, aim, x, impulse):
+    if not settled(t.white, t.runs, t.free, t.bias, friction, t.scale, tau, t.pace, t.start, aim, t.x, impulse):
         _, steps, _ = cone_newton(
-            white, fixed(runs), free, bias, friction, scale, tau, pace, start, CYCLES, 80, aim,
-            floats[end:], ints[used:], impulse,
+            t.white, fixed(t.runs), t.free, t.bias, friction, t.scale, tau, t.pace, t.start, CYCLES, 80, aim,
+            t.floats, t.ints, impulse,
         )  # fmt: skip
-    move(white, fixed(runs), free, tau, scale, impulse, factor, trees, x, velocity)
+    move(t.white, fixed(t.runs), t.free, tau, t.scale, impulse, t.factor, trees, t.x, velocity)
     if j > 0:
-        move_unheld(rows, segments, v_free, impulse, factor, place, trees, three, alone)
-        hold(x, alone, basis.reshape((held, m)), chosen, triangle, rank, along, joint_impulse)
+        move_unheld(rows, segments, v_free, impulse, t.factor, t.place, trees, t.three, t.alone)
+        hold(t.x, t.alone, t.basis, t.chosen, t.triangle, rank, t.along, new.joint_impulse)
     found = judge_problem(
-        CONE, 0, 0.0, False, 1.0, friction, friction, fixed(nothing.reshape((0, 2))), scale, heavy, joint_size,
-        mass, trees, factor, rows, segments, fixed(rate), v_free, v_held, fixed(joints), fixed(joint_rate),
-        velocity, impulse, joint_impulse, island, by_island, u, mode,
+        CONE, 0, 0.0, False, 1.0, friction, friction, fixed(nothing.reshape((0, 2))), t.scale, t.heavy, t.joint_size,
+        mass, trees, t.factor, rows, segments, fixed(t.rate), v_free, t.v_held, fixed(t.joints), fixed(t.joint_rate),
+        velocity, impulse, new.joint_impulse, t.island, t.by_island, new.contact_velocity, new.mode,
     )  # fmt: skip
     if not found[0] <= tolerance:
         return ANOTHER_WAY, steps, dt, 0.0, 0.0, 0.0, found
-    if write(model, data, where, counts, numbers, places, velocity, impulse, joint_impulse) != WRITTEN:
+    if write_constraints(model, data, where, c, velocity, impulse, new.joint_impulse) != WRITTEN:
         return ANOTHER_WAY, steps, dt, 0.0, 0.0, 0.0, found
     return DONE, steps, dt, d.time + dt, d.energy[0], d.energy[1], found
 

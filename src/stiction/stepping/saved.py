@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.contacts.gather import INTS, Gathered, float_ends, int_ends
+from stiction.contacts.gather import INTS, Gathered, lengths
 from stiction.errors import InvalidScene
 from stiction.problems.files import LAWS
 from stiction.solvers import ALL, Auto
@@ -95,7 +95,7 @@ def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Gathered, NDArray[np.flo
             raise InvalidScene(f"{name} must be a vector of {kind.__name__}")
     if len(counts) != INTS + 1 or (counts < 0).any() or (counts > MOST).any():
         raise InvalidScene(f"counts must be {INTS + 1} numbers from 0 to {MOST}")
-    if float_ends(counts)[-1] > len(floats) or int_ends(counts)[-1] > len(ints):
+    if lengths(counts)[0] > len(floats) or lengths(counts)[1] > len(ints):
         raise InvalidScene("floats and ints are shorter than counts says")
     found, impulse = Gathered(counts, floats, ints), fields["impulse"]
     if impulse.shape != (found.n, 3) or impulse.dtype != np.float64:
