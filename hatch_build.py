@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -23,12 +24,15 @@ class Kernels(BuildHookInterface):
         if version == "editable" or not wanted():
             return
         self.folder = tempfile.TemporaryDirectory()
-        sources = Path(self.root, "src")
+        sources, made = Path(self.folder.name, "sources"), Path(self.folder.name, "made")
+        # A copy, whose path no installation in place has taken already.
+        unwanted = shutil.ignore_patterns("__pycache__", "prebuilt")
+        shutil.copytree(Path(self.root, "src", "stiction"), sources / "stiction", ignore=unwanted)
         paths = [str(sources), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         self.app.display_info("compiling kernels (minutes; STICTION_PREBUILT=0 leaves them out)")
-        subprocess.run([sys.executable, "-m", "stiction.building", self.folder.name], check=True, env=environment)
-        for path in Path(self.folder.name).iterdir():
+        subprocess.run([sys.executable, "-m", "stiction.building", str(made)], check=True, env=environment)
+        for path in made.iterdir():
             build_data["force_include"][str(path)] = f"stiction/prebuilt/{path.name}"
         system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"], build_data["tag"] = False, f"py3-none-{system}"
