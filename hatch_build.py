@@ -43,7 +43,11 @@ class Kernels(BuildHookInterface):
 
     def dependencies(self) -> list[str]:
         """What compiling needs, besides what building needs."""
-        return ["numpy>=2.0", "scipy>=1.13", "numba>=0.61", "mujoco>=4.0,<5", "cyclopts>=5.0"] if wanted() else []
+        return (
+            ["numpy>=2.0", "scipy>=1.13", "numba>=0.61", "mujoco>=4.0,<5", "cyclopts>=5.0", "h5py>=3.12"]
+            if wanted()
+            else []
+        )
 
 
 def wanted() -> bool:
