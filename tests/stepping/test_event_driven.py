@@ -1,5 +1,7 @@
 """Motion from event to event, against what can be computed by hand."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -500,3 +502,11 @@ def test_viscosity_is_asked_for():
     sim = simulate(st.Scene.named("sliding-cube"), st.Viscous())
     with pytest.raises(st.InvalidScene, match="viscosity"):
         sim.step()
+
+
+def test_a_piece_may_begin_where_nothing_is_near():
+    """Two bodies fly apart, then one hits: the search for the moment between began at an infinite distance."""
+    simulation = st.Simulation.restore(Path(__file__).parent.parent / "data" / "mass-ratio-apart.npz")
+    report = simulation.step()
+    assert report.solution.ok
+    assert np.isfinite(simulation.data.qpos).all()

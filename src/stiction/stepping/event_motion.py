@@ -139,7 +139,8 @@ class Motion:
             assert high is not None
             if high - low <= TINY * self.dt:
                 break
-            share = 0.5 if low_clear is None else low_clear / (low_clear - high_clear)
+            # Halve where nothing is known of the lower end, or nothing is near it.
+            share = 0.5 if low_clear is None or math.isinf(low_clear) else low_clear / (low_clear - high_clear)
             h = low + min(max(share, 0.05), 0.95) * (high - low)
         return landing if best is None else best
 
