@@ -17,7 +17,7 @@ import coverage
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "stiction"
-COMPILED = {"kernel", "inlined", "sums", "minima", "in_callers", "register_jitable"}
+COMPILED = {"kernel", "inlined", "sums", "minima", "in_callers", "shared"}
 
 
 def kernel_lines(path: Path) -> set[int]:
