@@ -11,7 +11,9 @@ from stiction.errors import InvalidProblem
 from stiction.problems import FAMILIES, INFEASIBLE, LCP, BoxLCP, classic, ingredients, rescaled
 from stiction.solutions import Certificate, Solution, Status, certify
 from stiction.solutions.certificate import judge
+from stiction.solutions.natural_map import row_exactly
 from stiction.solutions.ray import Ray, examine
+from stiction.solvers import COMPLEMENTARITY, Auto
 from stiction.solvers.lcp.lemke import Lemke
 from stiction.solvers.solve import solve
 
@@ -346,8 +348,28 @@ def test_the_error_of_an_enormous_answer_may_lie_in_a_row_without_q(t):
 def test_rows_without_q_may_hold_any_size_that_others_give_them():
     # z2 = z3 = z1 = 1e6, from 1e-6 z1 = 1; the rows of z2 and z3 have no q at all.
     problem = BoxLCP([[1e-6, 0.0, 0.0], [1.0, -1.0, 0.0], [0.0, 3.0, -3.0]], [-1.0, 0.0, 0.0], -np.inf, np.inf)
-    assert residual(problem, [1e6, 1e6, 1e6]) == 0.0
+    assert residual(problem, [1e6, 1e6, 1e6]) < 1e-16  # 1e-6 is not quite a millionth
     assert residual(problem, [1e6, 1e6 * (1.0 + 1e-12), 1e6]) < 1e-12
+
+
+def test_an_enormous_answer_is_not_excused_by_cancellation():
+    # No z solves this; rows 3 and 4 ask for z3 - z4 = 2/3 and 1/2, which doubles near 3e15 cannot hold.
+    problem = LCP([[3, 0, 2, 1], [1, 1, 0, 0], [1, -1, 3, -3], [0, 1, -2, 2]], [-2, -2, 0, -1])
+    assert residual(problem, [0.0, 2.0, 3e15, 3e15]) > 1e-4
+    for kind in COMPLEMENTARITY:
+        assert not solve(problem, kind(), throw=False).ok
+    assert solve(problem, Auto(), throw=False).status is Status.NO_SOLUTION
+
+
+def test_a_reduced_row_is_evaluated_in_twice_the_precision():
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        row, z = rng.normal(size=(2, 6)) * 10.0 ** rng.uniform(-8.0, 8.0, (2, 6))
+        q = -float(row @ z) + rng.normal()
+        true = sum((Fraction(a) * Fraction(b) for a, b in zip(row, z, strict=True)), Fraction(q))
+        error = abs(Fraction(float(row_exactly(row, q, z))) - true)
+        assert error <= 2.0**-52 * abs(true) + 2.0**-100 * np.sum(np.abs(row * z))
+    assert row_exactly(np.array([1e301]), 0.0, np.array([1.0])) == 1e301  # where splitting overflows
 
 
 def test_a_q_of_the_size_of_rounding_is_no_measure():

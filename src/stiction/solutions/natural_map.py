@@ -114,6 +114,10 @@ def judge_into(H, vectors, z, w, floats, ints):
     # Where some row's terms exceed its q by far, they count only up to what all given numbers are worth there.
     if exceeds(q, size) and not plainly_worth(H, vectors, z, size, floats[n : 2 * n], ints):
         limit_terms(H, vectors, z, size, floats[n:], ints)
+        worth = floats[n : 2 * n]
+        for i in range(n):
+            if size[i] == CAP * worth[i]:  # it was reduced: rounding of the terms may be as large as what is left
+                w[i] = row_exactly(H[i], q[i], z)
 
     # Each variable is as wrong as the cheapest way to put it right: its row, or a move to a bound.
     moves = floats[n : 2 * n]
@@ -166,6 +170,34 @@ def row_terms(H, q, z, w, size):
             terms += abs(term)
         w[i] = total + q[i]
         size[i] = terms + abs(q[i])
+
+
+@kernel
+def row_exactly(row, q, z):
+    """row . z + q in twice the precision, by the errors of all products and sums [OgitaRumpOishi2005, algorithm 5.3].
+
+    An enormous z can cancel to 0.0 in doubles where the true row is wrong by all that was given.
+    """
+    total, error = q, 0.0
+    for j in range(len(z)):
+        product = row[j] * z[j]
+        # Halves of 26 bits, whose products are exact; beyond 1e300 splitting would overflow.
+        if abs(row[j]) < 1e300 and abs(z[j]) < 1e300:
+            a, b = upper_half(row[j]), upper_half(z[j])
+            c, d = row[j] - a, z[j] - b
+            error += c * d - (((product - a * b) - c * b) - a * d)
+        before = total
+        total = before + product
+        added = total - before
+        error += (before - (total - added)) + (product - added)
+    return total + error
+
+
+@kernel
+def upper_half(x):
+    """The first 26 bits of `x`."""
+    spread = 134217729.0 * x  # 2^27 + 1
+    return spread - (spread - x)
 
 
 @kernel
