@@ -52,6 +52,7 @@ STEPPERS = {"time-stepping": st.TimeStepping, "event-driven": st.EventDriven}
 PARAMETERS = {"log-heap": {"logs": 12}}
 LONGEST, SHORTEST = 80, 10  # steps that one push lasts
 FAR = 20.0  # m: what has been pushed out of sight is reset
+SPUN = 0.5  # rad a step: so is what spins faster; gyroscopic forces, explicit as MuJoCo's, gain energy beyond that
 WEDGED = 3  # failures in a row
 KEPT = 10  # dumps of a run
 
@@ -253,7 +254,8 @@ def soak(
             result.faults.append(f"step {step}: {share:.3g} times the energy that may be gained")
         result.energy = max(result.energy, share)
         result.residual = max(result.residual, report.certificate.residual)
-        if np.abs(data.xpos).max() > FAR:
+        spins = sim.model.opt.timestep * np.abs(data.qvel[ledger.turning]).max(initial=0.0)
+        if np.abs(data.xpos).max() > FAR or spins > SPUN:
             start_again(sim, result)
         if watch is not None:
             watch(result)
