@@ -12,7 +12,7 @@ from kernels import KERNELS, PIVOTS, Call, all_recorded
 from measure import Table, aims_of, at_most, duration, unseen
 
 import stiction as st
-from stiction.problems import normal_form
+from stiction.problems import normal_form, response
 from stiction.problems.contact_families import peg, single_body
 from stiction.solutions import contact_laws
 from stiction.solvers.contact_pivot import contact_pivot
@@ -56,7 +56,7 @@ def overhead(quick: bool) -> list[Table]:
 def measure(problem: st.ContactProblem, solver: Any, calls: int) -> tuple[float, float, float]:
     """Least seconds of the kernels one after the other, of `st.solve` and of `st.solve` with Auto, on a new problem."""
     place = KERNELS.get(type(solver)) or (contact_pivot, PIVOTS[type(problem.law)])
-    places = [(normal_form, "whiten_free"), place, (normal_form, "move"), (contact_laws, "judge_problem")]
+    places = [(normal_form, "whiten_posed"), place, (response, "respond"), (contact_laws, "judge_problem")]
     used: list[Call] = []
     with all_recorded(places, used):
         st.solve(unseen(problem), solver)

@@ -142,8 +142,8 @@ class Rival:
     def judged(self, made: tuple[Any, Any], steps: int) -> float:
         """The median residual of so many steps. Forces at contacts that we drop as superfluous count as given."""
         from stiction.contacts.gather import CONTACT
-        from stiction.problems.contact import restored
-        from stiction.stepping.engine import Engine, pose
+        from stiction.stepping.engine import Engine
+        from stiction.stepping.pose import pose
 
         spec, control = made
         scene = st.Scene(spec.compile(), control=control, margin=0.0)
@@ -151,7 +151,8 @@ class Rival:
         residuals, force, dt = [], np.zeros(6), self.model.opt.timestep
         for _ in range(steps):
             self.mj.mj_setState(scene.model, engine.data, self.state(), self.mj.mjtState.mjSTATE_INTEGRATION)
-            found = engine.look()
+            engine.look()
+            found = engine.gather()
             problem = pose(found, st.Coulomb(), dt, recovery=0.0)
             self.run(1)
             impulse = np.zeros((problem.n, 3))
@@ -163,9 +164,7 @@ class Rival:
                     impulse[i, 0] = dt * self.limit_force(int(found.source[i]))
             after = self.data.qvel.copy()
             if np.count_nonzero(found.kind == CONTACT) < self.data.ncon:
-                fields = {**vars(problem), "velocity": after - (problem.respond(impulse)[0] - problem.velocity)}
-                fields.pop("whitened", None)
-                problem = restored(fields)
+                problem = problem.replace(velocity=after - (problem.respond(impulse)[0] - problem.velocity))
             answer = Answer(impulse, after, np.zeros(len(problem.joints)))
             residuals.append(st.certify(problem, answer).residual)
         return float(np.median(residuals))
@@ -244,14 +243,14 @@ def parts_of(contest: Contest, repeats: int) -> tuple[float, float, float, int]:
     several(sim, round((contest.settle + 0.5) / sim.model.opt.timestep))
     engine, model, data = sim.engine, sim.model, sim.data
     engine.scene = st.Scene.of(model)  # no control from here on
-    kernel = engine.one_call
+    kernel = engine.fused
     taken: list[Any] = []
     begin, before = state(model, data), engine.last
-    engine.one_call = lambda *given: taken.append(given) or kernel(*given)
+    engine.fused = lambda *given: taken.append(given) or kernel(*given)
     try:
         newton = sim.step().solution.iterations
     finally:
-        engine.one_call = kernel
+        engine.fused = kernel
     given = taken[-1]
     refused = (*given[:7], given[7][:0], *given[8:])  # without room it returns at once
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.prebuilt import ARRAYS, DATA, LEVELS, kind, name_of
+from stiction.prebuilt import ARRAYS, DATA, LEVELS, fields_of, kind, name_of
 from stiction.sources import sources
 
 if TYPE_CHECKING:
@@ -194,8 +194,7 @@ def compiled_call(name: str, kinds: str) -> tuple[Any, str, Any]:
 
     from stiction.linking import ForObject, Whole
 
-    module, _, attribute = name.partition(":")
-    kernel = getattr(importlib.import_module(module), attribute)
+    kernel = named(name)
     given = [type_of(each) for each in kinds.split(",")] if kinds else []
     kernel.part.compile(tuple(given))
     results = letters(kernel.part.overloads[tuple(given)].signature.return_type)
@@ -215,10 +214,19 @@ def type_of(kind: str) -> Any:
 
     if kind in "dq?":
         return {"d": types.float64, "q": types.int64, "?": types.boolean}[kind]
+    if kind[0] == "<":
+        name, fields = fields_of(kind)
+        return types.NamedTuple([type_of(each) for each in fields], named(name))
     if kind[0] == "R":
         return types.Array(from_dtype(structs()[kind[1:].split(".")[0]]), int(kind[-1]), "C")
     dtype = next(each for each, letter in ARRAYS.items() if letter == kind[0])
     return types.Array(from_dtype(dtype), int(kind[1:]), "C")
+
+
+def named(name: str) -> Any:
+    """What `module:attribute` names."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def structs() -> dict[str, Any]:
@@ -250,18 +258,28 @@ def letters(kind: Any) -> Any:
 def adaptor_of(kernel: Any, kinds: list[str], given: list[Any], results: Any) -> Any:
     """A function of a block of words that calls the kernel with the arguments in it, and writes results after them."""
     names: dict[str, Any] = {"kernel": kernel, "as_float": bits(True), "as_word": bits(False)}
-    lines = ["def adaptor(words):"]
+    lines, word = ["def adaptor(words):"], 0
+
+    def read(letter: str, numba_type: Any) -> str:
+        """The expression of one argument, or of one field of a tuple, from the next word."""
+        nonlocal word
+        place = f"words[{word}]"
+        word += 1
+        if letter in "dq?":
+            return {"d": f"as_float({place})", "q": place, "?": f"{place} != 0"}[letter]
+        names[f"array{word}"] = array_at(numba_type)
+        return f"array{word}({place})"
+
     for i, (letter, numba_type) in enumerate(zip(kinds, given, strict=True)):
-        if letter == "d":
-            value = f"as_float(words[{i}])"
-        elif letter in "q?":
-            value = f"words[{i}]" + (" != 0" if letter == "?" else "")
+        if letter[0] == "<":
+            name, fields = fields_of(letter)
+            names[f"record{i}"] = named(name)
+            parts = [read(*each) for each in zip(fields, numba_type.types, strict=True)]
+            lines.append(f"    given{i} = record{i}({', '.join(parts)})")
         else:
-            names[f"array{i}"] = array_at(numba_type)
-            value = f"array{i}(words[{i}])"
-        lines.append(f"    given{i} = {value}")
+            lines.append(f"    given{i} = {read(letter, numba_type)}")
     lines.append(f"    result = kernel({', '.join(f'given{i}' for i in range(len(kinds)))})")
-    for place, (path, letter) in enumerate(paths("result", results), len(kinds)):
+    for place, (path, letter) in enumerate(paths("result", results), word):
         value = f"as_word({path})" if letter == "d" else f"1 if {path} else 0" if letter == "?" else path
         lines.append(f"    words[{place}] = {value}")
     exec("\n".join(lines), names)

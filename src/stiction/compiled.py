@@ -147,6 +147,20 @@ def shared(function: F) -> F:
     return made(function, {}, as_written=True)
 
 
+def as_read_only(typing: Any, array: Any) -> Any:
+    return array.copy(readonly=True)(array), lambda context, builder, signature, arguments: arguments[0]
+
+
+def make_read_only() -> Any:
+    from numba.extending import intrinsic
+
+    return intrinsic(as_read_only)
+
+
+# The same array as one that is only read: kernels are compiled once for arrays of problems, which are, and of steps.
+read_only = built(make_read_only, lambda array: array)
+
+
 class Workspace(NamedTuple):
     """Scratch of one solve: flat buffers, cut into named arrays inside the kernel."""
 

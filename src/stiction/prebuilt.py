@@ -8,7 +8,8 @@ depends neither on a version of Python nor on one of Numba. It is used if it was
 processor can run it, and if kernels are to be compiled as usual; `STICTION_PREBUILT=0` leaves it alone.
 
 Kinds are written `d` (float), `q` (int), `?` (bool), for contiguous arrays D, Q, B and the number of axes, and `R` with
-a hash for arrays of MuJoCo's structs: another layout of these is another kind.
+a hash for arrays of MuJoCo's structs: another layout of these is another kind. A tuple is `<name|kinds|of|its|fields>`,
+with the module and name of its class, and takes a word for each field.
 """
 
 from __future__ import annotations
@@ -128,7 +129,17 @@ def kind(value: Any) -> str:
         return "?"
     if isinstance(value, (int, np.integer)):
         return "q"
+    if isinstance(value, tuple):
+        fields = [kind(each) for each in value]
+        whose = type(value)
+        return "-" if "-" in fields else f"<{'|'.join([f'{whose.__module__}:{whose.__qualname__}', *fields])}>"
     return "d" if isinstance(value, (float, np.floating)) else "-"
+
+
+def fields_of(kind: str) -> tuple[str, list[str]]:
+    """The class of a tuple, by name, and the kinds of its fields; those of tuples within are not supported."""
+    name, *fields = kind[1:-1].split("|")
+    return name, fields
 
 
 _layouts: dict[int, tuple[Any, str]] = {}
@@ -150,7 +161,14 @@ def call_of(found: Library, entries: dict[str, list[Any]], kinds: str) -> Any:
     symbol, results = entries[kinds]
     code = getattr(found.code, symbol)
     code.argtypes, code.restype = [ctypes.c_void_p] * 3, ctypes.c_int
-    letters = [each[0] for each in kinds.split(",")] if kinds else []
+    given, words, letters = [], [], []
+    for i, each in enumerate(kinds.split(",") if kinds else []):
+        given.append(f"a{i}")
+        fields = fields_of(each)[1] if each[0] == "<" else None
+        for k, letter in enumerate([each] if fields is None else fields):
+            value = f"a{i}" if fields is None else f"a{i}[{k}]"
+            letters.append(letter[0])
+            words.append(value if letter in "dq?" else f"id({value})")
     flat = flattened(results)
     spare = ctypes.c_int64()  # where Numba's calls return a value and an error: there is neither
     names = {
@@ -159,9 +177,8 @@ def call_of(found: Library, entries: dict[str, list[Any]], kinds: str) -> Any:
         "unpack": struct.Struct("=" + "".join("d" if each == "d" else "q" for each in flat)).unpack_from,
         "code": code, "spare": spare, "nowhere": ctypes.addressof(spare),
     }  # fmt: skip
-    words = [f"a{i}" if letter in "dq?" else f"id(a{i})" for i, letter in enumerate(letters)]
     lines = [
-        f"def call({', '.join(f'a{i}' for i in range(len(letters)))}):",
+        f"def call({', '.join(given)}):",
         "    memory = block()",
         f"    pack(memory, {', '.join(['0', *words])})",
         "    code(nowhere, nowhere, memory)",

@@ -8,7 +8,9 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
-MODULES = ("compiled.py", "kernel_cache.py", "layout.py", "linear.py", "linking.py", "prebuilt.py", "sources.py")
+MODULES = (
+    "compiled.py", "kernel_cache.py", "layout.py", "linear.py", "linking.py", "prebuilt.py", "runs.py", "sources.py",
+)  # fmt: skip
 LAYERS = ("bodies", "contacts", "problems", "solutions", "solvers", "stepping")  # with MODULES, all that kernels call
 
 

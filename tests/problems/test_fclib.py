@@ -295,7 +295,7 @@ def test_tangential_velocities_reduce_to_delassus_form(path, name):
     whole(path, M, H, f=M @ known.velocity, w=w, mu=known.friction, G=known.joints.T, b=known.joint_rate)
     problem = load(path)
     assert problem.mass is None
-    from stiction.problems.normal_form import response
+    from stiction.problems.response import response
 
     impulse = np.random.default_rng(1).normal(size=(known.n, 3)) * 0.1
     u = H.T @ response(known, impulse)[0] + w

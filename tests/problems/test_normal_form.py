@@ -1,14 +1,12 @@
 """The normal form says the same as the problem, in all three forms: same W, same q, same joints."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from stiction.errors import InvalidProblem
-from stiction.problems.contact import ContactProblem
+from stiction.problems.contact import ContactProblem, densified, from_fields
 from stiction.problems.contact_families import CONTACT_FAMILIES, chain, heap, motor, stack
-from stiction.problems.normal_form import densified, response
+from stiction.problems.response import response
 from stiction.problems.rigid_bodies import Touch, block, posed
 
 
@@ -216,9 +214,6 @@ def test_joints_without_contacts(bodies):
 def test_a_mass_that_is_singular_to_rounding_is_refused():
     """What passed construction, by the width of a rounding error, is still refused by name."""
     problem = stack(1, 0)
-    fields = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
-    from stiction.problems.contact import restored
-
-    broken = restored(fields | {"mass": np.ones((1, 6, 6))})
+    broken = from_fields({**vars(problem), "mass": np.ones((1, 6, 6))})
     with pytest.raises(InvalidProblem, match="mass must be positive definite; it is not from row 4 on"):
         broken.whitened  # noqa: B018

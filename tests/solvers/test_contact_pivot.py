@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 import stiction as st
 from stiction.problems import CONTACT_FAMILIES
-from stiction.problems.contact_families import heap, heap_delassus, motor, peg, replaced, single_body, stack
+from stiction.problems.contact_families import heap, heap_delassus, motor, peg, single_body, stack
 
 LAWS = [st.Frictionless(), st.Viscous(), st.Viscous(implicit=True), st.NoSlip()]
 CORNERS = [(x, y, -0.5) for x, y in product((-0.5, 0.5), repeat=2)]
@@ -96,7 +96,7 @@ def test_pivots_follow_the_freedoms_and_not_the_contacts(law):
 def test_a_start_saves_the_pivots(law):
     problem = stack(5, 3)
     first = solve(problem, law)
-    faster = replaced(problem, velocity=1.001 * problem.velocity)
+    faster = problem.replace(velocity=1.001 * problem.velocity)
     cold, warm = solve(faster, law), solve(faster, law, start=first)
     assert warm.iterations == 0 < cold.iterations
     assert np.allclose(warm.velocity, cold.velocity, atol=1e-9 * np.abs(problem.velocity).max())
@@ -189,7 +189,7 @@ def test_a_problem_without_a_solution_that_lets_go():
     # friction, one foot slides on, its normal impulse vanishing and its tangential one not.
     problem = single_body("tripod", 4)
     assert least_violation(problem) > 0.05
-    rough = replaced(problem, friction=np.full(3, 1e6))
+    rough = problem.replace(friction=np.full(3, 1e6))
     solution = st.solve(rough.with_law(st.Coulomb()))
     grazing = np.hypot(*solution.impulse[:, 1:].T) > 1e5 * solution.impulse[:, 0]
     assert (grazing & (np.hypot(*solution.contact_velocity[:, 1:].T) > 0.01 * solution.certificate.scale)).any()

@@ -9,8 +9,8 @@ import pytest
 import stiction as st
 from stiction.bodies.named import SCENES
 from stiction.contacts.gather import CONTACT
-from stiction.stepping.engine import CLOSED
 from stiction.stepping.event_rows import speeds
+from stiction.stepping.pose import CLOSED
 
 PARAMETERS = {"log-heap": {"logs": 12}}
 # Deepest overlap, in m, that the curvature of a step may leave: bodies that turn, and feet that roll. Others have none.

@@ -8,8 +8,9 @@ import pytest
 
 import stiction as st
 from stiction.bodies.state import state
-from stiction.stepping.engine import set_rates
-from stiction.stepping.quick import Quick
+from stiction.contacts.gather import sizes, views
+from stiction.stepping.fused import Fused
+from stiction.stepping.pose import set_rates
 
 ARM = """
 <mujoco><option timestep="0.002"/><worldbody>
@@ -38,8 +39,8 @@ def test_one_call_and_many_calls_say_the_same(xml):
     )
     for _ in range(300):
         one, many = quick.step(), slow.step()
-        assert isinstance(one._answer, Quick)
-        assert not isinstance(many._answer, Quick)
+        assert isinstance(one._answer, Fused)
+        assert not isinstance(many._answer, Fused)
         assert one.certificate.residual <= 1e-8
         np.testing.assert_allclose(quick.data.qvel, slow.data.qvel, atol=1e-8)
         np.testing.assert_allclose(quick.data.qfrc_constraint, slow.data.qfrc_constraint, atol=1e-5)
@@ -60,7 +61,7 @@ def test_redundant_bilateral_rows_are_held_in_one_call():
         </worldbody><equality><weld body1="a"/><weld body1="a"/></equality></mujoco>""")
     )
     for report in sim.run(0.1):
-        assert isinstance(report._answer, Quick)
+        assert isinstance(report._answer, Fused)
         assert report.certificate.residual <= 1e-8
     dt, held = sim.model.opt.timestep, report.solution.joint_impulse
     assert np.count_nonzero(held) <= 6
@@ -130,12 +131,13 @@ def test_what_is_at_rest_stays_there_without_effort(scene):
 
 
 def test_gaps_of_the_size_of_rounding_count_as_closed():
-    rows, segments = np.zeros((3, 3, 6)), np.tile([0, 6, 0, 0], (3, 1))
-    rows[:, 0, 2] = 1.0
-    free = np.array([0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
-    gap, rate, nothing = np.array([1e-14, -1e-14, 1e-12]), np.empty(3), np.zeros(0)
-    set_rates(gap, rows, segments, 1e-2, 0.1, nothing, nothing, free, rate)
-    assert rate.tolist() == [0.0, 0.0, gap[2] / 1e-2]
+    lengths = 1, 6, 36, 3, 6, 0, 0  # one body, three contacts
+    floats, ints = sizes(*lengths)
+    found, rate, nothing = views(*lengths, np.zeros(floats), np.zeros(ints, np.int64)), np.empty(3), np.zeros(0)
+    found.rows[:, 0, 2], found.segments[:] = 1.0, (0, 6, 0, 0)
+    found.free[2], found.gap[:] = -0.1, (1e-14, -1e-14, 1e-12)
+    set_rates(found, 1e-2, 0.1, nothing, nothing, rate)
+    assert rate.tolist() == [0.0, 0.0, found.gap[2] / 1e-2]
 
 
 def test_whole_numbers_are_options_too():

@@ -101,8 +101,8 @@ def test_so_many_moments_are_kept_and_no_more_bytes_than_allowed():
     kept = small.since(-1.0)
     assert small.bytes == sum(each.bytes for each in kept) <= small.most
     assert len(kept) > 12, "the oldest give up their impulses before they are forgotten"
-    assert kept[0].sheet is None
-    assert kept[-1].sheet is not None
+    assert kept[0].step is None
+    assert kept[-1].step is not None
     held.go_on(kept[0])  # without a warm start
     steps(held, 3)
 

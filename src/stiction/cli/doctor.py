@@ -153,7 +153,8 @@ def geometry(simulation: Any, advice: list[str]) -> Iterator[str]:
     from stiction.bodies.nearest import nearest
 
     model, data = simulation.model, simulation.data
-    found = simulation.engine.look()
+    simulation.engine.look()
+    found = simulation.engine.gather()
     near = [i for i in range(found.n) if found.kind[i] == 0]
     if not near:
         return

@@ -76,7 +76,7 @@ def solve(
 
 
 def loaded(file: Path, law: str | None, ignore: tuple[str, ...] = ()) -> Any:
-    from stiction.problems.contact import ContactProblem, restored
+    from stiction.problems.contact import ContactProblem
     from stiction.problems.files import load
     from stiction.problems.laws import Viscous
 
@@ -91,11 +91,7 @@ def loaded(file: Path, law: str | None, ignore: tuple[str, ...] = ()) -> Any:
         raise InvalidProblem(f"--law is for contact problems; {file} holds {type(problem).__name__}")
     chosen, viscosity = words.law(law)
     if isinstance(chosen, Viscous) and viscosity is not None:
-        import numpy as np
-
-        given = np.full(problem.n, viscosity)
-        given.flags.writeable = False
-        problem = restored(problem.__dict__ | {"viscosity": given})
+        problem = problem.replace(viscosity=viscosity)
     return problem.with_law(chosen)
 
 

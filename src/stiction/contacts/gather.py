@@ -19,7 +19,7 @@ A contact remembers who touches (`pair`) and where, in the frame of the second g
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from typing import Annotated as Array
 
 import numpy as np
@@ -28,7 +28,7 @@ from stiction.bodies.dynamics import block_sizes, fill_blocks
 from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
 from stiction.bodies.memory import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE
 from stiction.bodies.pointers import floats, ints
-from stiction.compiled import kernel, shared
+from stiction.compiled import kernel
 from stiction.contacts.rows import TOO_MANY, copy_row, largest_entry, segment_of, trees_of_contact, trees_of_row
 from stiction.errors import InvalidScene
 from stiction.layout import Floats, Ints, layout
@@ -46,7 +46,8 @@ MIN_MU = 1e-5  # mjMINMU: what MuJoCo makes of friction 0
 PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
 
 # What `measure` counts.
-BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, SCRATCH, FLOATS, INTS = range(10)
+BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, SCRATCH = range(8)
+COUNTS = 8
 
 PROBLEMS = {
     1: "contacts must be posed with the elliptic cone: set model.opt.cone to elliptic, or use a `Shadow` of the model",
@@ -78,7 +79,6 @@ class Constraints(NamedTuple):
     spot: Array[Floats, "n", 3]  # place of a contact in the frame of its second geom; the side of a limit
     joints: Array[Floats, "j", "joint_width"]  # bilateral rows at the velocities of `joint_segments`
     joint_gap: Array[Floats, "j"]  # error of position of the bilateral rows
-    scratch: Array[Floats, ...]
     starts: Array[Ints, "blocks + 1"]  # first velocity of each block: the trees, then one for each dry friction
     segments: Array[Ints, "n", 4]  # start and length of the two runs of velocities that a contact touches, whole blocks
     joint_segments: Array[Ints, "j", 4]  # the same of the bilateral rows
@@ -87,45 +87,14 @@ class Constraints(NamedTuple):
     source: Array[Ints, "n"]  # index in `data.contact`; of the joint, tendon or velocity for limits and dry friction
     pair: Array[Ints, "n", 2]  # the geoms; (-1 - MuJoCo's constraint type, source) for limits and dry friction
 
-
-LENGTHS = ("blocks", "m", "entries", "n", "width", "j", "joint_width")  # of arrays, and the first of the counts
-sizes, views = layout(Constraints, *LENGTHS)
-
-
-@shared
-def constraints(c: Any, floats: Any, ints: Any) -> Any:
-    """The arrays of a step over its two buffers."""
-    return views(c[0], c[1], c[2], c[3], c[4], c[5], c[6], floats, ints)
-
-
-@shared
-def lengths(c: Any) -> Any:
-    """How much of the two buffers they take, without scratch."""
-    return sizes(c[0], c[1], c[2], c[3], c[4], c[5], c[6])
-
-
-class Gathered:
-    """The constraints of a step, by the names of `Constraints`, over two flat buffers."""
-
-    __slots__ = ("arrays", "counts", "floats", "ints")
-
-    def __init__(self, counts: NDArray[np.int64], floats: NDArray[np.float64], ints: NDArray[np.int64]) -> None:
-        self.counts, self.floats, self.ints = counts, floats, ints
-        self.arrays = constraints(counts, floats, ints)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in Constraints._fields:
-            raise AttributeError(f"constraints have no {name}")
-        return getattr(self.arrays, name)
-
     @property
     def n(self) -> int:
-        return int(self.counts[CONTACTS])
+        return len(self.gap)
 
     def dense(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Mass (m, m), contact rows (n, 3, m) and bilateral rows (j, m), for small problems."""
-        m = int(self.counts[VELOCITIES])
-        mass, rows, joints = np.zeros((m, m)), np.zeros((self.n, 3, m)), np.zeros((int(self.counts[JOINTS]), m))
+        m = len(self.free)
+        mass, rows, joints = np.zeros((m, m)), np.zeros((self.n, 3, m)), np.zeros((len(self.joint_gap), m))
         place = 0
         for start, end in zip(self.starts[:-1], self.starts[1:], strict=True):
             size = end - start
@@ -138,15 +107,21 @@ class Gathered:
         return mass, rows, joints
 
 
-def gather(memory: Memory) -> Gathered:
+LENGTHS = ("blocks", "m", "entries", "n", "width", "j", "joint_width")  # of arrays, and the first of the counts
+sizes, views = layout(Constraints, *LENGTHS)
+
+
+def gather(memory: Memory) -> Constraints:
     """Read the constraints of this step; `bodies.stages.smooth` must have run."""
-    counts, kept = np.empty(10, np.int64), np.empty(int(memory.data["ncon"][0]), np.int64)
+    counts, kept = np.empty(COUNTS, np.int64), np.empty(int(memory.data["ncon"][0]), np.int64)
     problem = measure(memory.model, memory.data, memory.where, counts, kept)
     if problem:
         raise InvalidScene(problem_text(memory, int(problem)))
-    numbers, places = np.empty(counts[FLOATS]), np.empty(counts[INTS], np.int64)
-    fill(memory.model, memory.data, memory.where, counts, kept, numbers, places)
-    return Gathered(counts, numbers, places)
+    lengths = counts[: len(LENGTHS)].tolist()
+    floats, ints = sizes(*lengths)
+    found: Constraints = views(*lengths, np.empty(floats), np.empty(ints, np.int64))
+    fill(memory.model, memory.data, memory.where, kept, found, np.empty(counts[SCRATCH]))
+    return found
 
 
 def problem_text(memory: Memory, problem: int) -> str:
@@ -223,23 +198,16 @@ def measure(model, data, where, counts, kept):
     counts[JOINTS] = d.ne
     counts[JOINT_WIDTH] = joint_width
     counts[SCRATCH] = m.nv + largest * largest
-    own = lengths(counts)
-    counts[FLOATS], counts[INTS] = own[0] + counts[SCRATCH], own[1]
     return 0
 
 
 @kernel
-def fill(model, data, where, counts, kept, numbers, places):
+def fill(model, data, where, kept, to, scratch):
     """Write everything that `measure` counted."""
-    fill_constraints(model, data, where, kept, constraints(counts, numbers, places))
-
-
-@kernel
-def fill_constraints(model, data, where, kept, to):
     m, d = model[0], data[0]
     rows, segments, friction, gap, spot = to.rows, to.segments, to.friction, to.gap, to.spot
     kind, address, source, pair, n = to.kind, to.address, to.source, to.pair, len(to.gap)
-    entry = fill_blocks(model, data, to.starts, to.mass, to.free, to.scratch)
+    entry = fill_blocks(model, data, to.starts, to.mass, to.free, scratch)
     position = floats(d.efc_pos)
 
     touching = n - d.nl - d.nf

@@ -17,17 +17,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.bodies.memory import Memory
-    from stiction.contacts.gather import Gathered
+    from stiction.contacts.gather import Constraints
 
 NEAR = 0.25  # of the radius of the smaller geom: as far as a contact may wander in a step
 
 
-def match(memory: Memory, old: Gathered, new: Gathered) -> NDArray[np.int64]:
+def match(memory: Memory, old: Constraints, new: Constraints) -> NDArray[np.int64]:
     """(n,) for each new contact its number in the old step, -1 if it was not there; no two get the same."""
     previous = np.empty(new.n, np.int64)
     taken = np.zeros(old.n, np.int64)
     match_contacts(memory.model, old.spot, old.pair, new.spot, new.pair, taken, previous)
     return previous
+
+
+@kernel
+def carry(model, last, impulse, now, taken, previous, start):
+    """The impulses of the last step at the contacts that are still there, zero at others; (n,) of both as scratch."""
+    for i in range(len(taken)):
+        taken[i] = 0
+    match_contacts(model, last.spot, last.pair, now.spot, now.pair, taken, previous)
+    for i in range(len(previous)):
+        for c in range(3):
+            start[i, c] = impulse[previous[i], c] if previous[i] >= 0 else 0.0
 
 
 @kernel

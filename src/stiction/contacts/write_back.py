@@ -20,7 +20,7 @@ from stiction.bodies.memory import ADDRESS, CONE, DIM, FRICTION, SIZE
 from stiction.bodies.pointers import floats, ints
 from stiction.compiled import kernel
 from stiction.contacts.body_forces import set_body_forces
-from stiction.contacts.gather import CONTACT, DRY, constraints, disc_of
+from stiction.contacts.gather import CONTACT, DRY, disc_of
 from stiction.errors import InvalidScene
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.bodies.memory import Memory
-    from stiction.contacts.gather import Gathered
+    from stiction.contacts.gather import Constraints
 
 PYRAMIDAL = 0  # mjCONE_PYRAMIDAL
 WRITTEN, NOT_FINITE = range(2)  # and the index of the velocity
@@ -36,15 +36,13 @@ WRITTEN, NOT_FINITE = range(2)  # and the index of the velocity
 
 def write_back(
     memory: Memory,
-    step: Gathered,
+    found: Constraints,
     velocity: NDArray[np.float64],
     impulse: NDArray[np.float64],
     joint_impulse: NDArray[np.float64],
 ) -> None:
-    """velocity (m,), impulse (n, 3) in N s and joint_impulse (j,) of the problem that `step` posed."""
-    problem = write(
-        memory.model, memory.data, memory.where, step.counts, step.floats, step.ints, velocity, impulse, joint_impulse
-    )
+    """velocity (m,), impulse (n, 3) in N s and joint_impulse (j,) of the problem that these constraints pose."""
+    problem = write(memory.model, memory.data, memory.where, found, velocity, impulse, joint_impulse)
     if problem != WRITTEN:
         k = int(problem) - NOT_FINITE
         raise InvalidScene(
@@ -54,14 +52,7 @@ def write_back(
 
 
 @kernel
-def write(model, data, where, counts, numbers, places, velocity, impulse, joint_impulse):
-    return write_constraints(
-        model, data, where, constraints(counts, numbers, places), velocity, impulse, joint_impulse
-    )  # fmt: skip
-
-
-@kernel
-def write_constraints(model, data, where, of, velocity, impulse, joint_impulse):
+def write(model, data, where, of, velocity, impulse, joint_impulse):
     m, d = model[0], data[0]
     n, j = len(impulse), len(joint_impulse)
     kind, address, source, rows, segments = of.kind, of.address, of.source, of.rows, of.segments

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stiction.errors import InvalidProblem
-from stiction.problems.contact import ContactProblem, restored
+from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import BoxFriction, Coulomb, Law
 from stiction.problems.lcp import LCP, BoxLCP
 
@@ -49,12 +49,8 @@ def as_pyramid(problem: ContactProblem) -> ContactProblem:
     # In the plane the square is an interval; the pyramid's vertices are put on it, so that no impulse leaves the plane.
     flat = problem.dim == 2
     half_side = np.sqrt(0.5) if law.scaled else 1.0
-    fields = dict(vars(problem))
-    fields["law"] = Coulomb(facets=4, rotation=0.0 if flat else np.pi / 4.0)
-    fields["friction"] = friction = problem.friction * (half_side if flat else np.sqrt(2.0) * half_side)
-    if "whitened" in fields:
-        fields["whitened"] = problem.whitened._replace(friction=friction)
-    return restored(fields)
+    law = Coulomb(facets=4, rotation=0.0 if flat else np.pi / 4.0)
+    return problem.replace(law=law, friction=problem.friction * (half_side if flat else np.sqrt(2.0) * half_side))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +197,7 @@ def box_form(problem: ContactProblem) -> BoxForm:
 
 def over_all_velocities(rows: NDArray[np.float64], white: Whitened) -> NDArray[np.float64]:
     """(n, 3, m) rows, dense."""
-    from stiction.problems.normal_form import densified
+    from stiction.problems.contact import densified
 
     return densified(rows, white.segments, white.free.size)
 

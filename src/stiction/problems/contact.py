@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from stiction.problems.normal_form import Whitened
+    from stiction.problems.normal_form import Posed, Whitened
 
 ASYMMETRY = 1e-9  # of a mass matrix, in units of its largest entry
 PRINTED = 1e-2  # the same of a Delassus matrix, which often comes from a printed file
 TOLD = 1e-3  # the same above which it is told: more than printing with few digits does
 SKEW = 1e-6  # cosine between a normal and its tangents, or between tangents, that is still a right angle
 KIND = "ContactProblem"
+WHITE_WITHOUT = {"law", "friction", "viscosity", "slip"}  # what the normal form does not depend on
+REPLACEABLE = ("law", "friction", "velocity", "gap_rate", "joint_rate", "viscosity", "slip")
 NO_ROWS = np.zeros(0, np.int64)
 
 
@@ -247,8 +249,7 @@ class ContactProblem:
     ) -> None:  # fmt: skip
         """Check what all forms share, and keep everything read-only."""
         n, m = len(rows), velocity.size
-        if not isinstance(law, Law):
-            raise InvalidProblem(f"{KIND}: law must be a law such as Coulomb(), got {law!r}")
+        check_law(law, viscosity)
         bilateral = np.zeros((0, m)) if joints is None else rows_of("joints", joints, m)
         fields = {
             "mass": mass,
@@ -269,24 +270,53 @@ class ContactProblem:
             "offset": offset,
             "dim": dim,
         }
-        if isinstance(law, Viscous) and viscosity is None:
-            raise InvalidProblem(f"{KIND}: the law Viscous needs viscosity, one number a contact, in N s / (m/s)")
-        for name, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-            object.__setattr__(self, name, value)
+        keep(self, fields)
+
+    @classmethod
+    def from_checked(cls, **fields: Any) -> ContactProblem:
+        """A problem of fields that are known to be right; what is not given is none, and nothing is copied."""
+        n, m = len(fields["rows"]), fields["velocity"].size
+        given = {"viscosity": None, "slip": None, "delassus": None, "offset": None, "dim": 3, **fields}
+        if given.get("gap_rate") is None:
+            given["gap_rate"] = np.zeros(n)
+        if given.get("joints") is None:
+            given["joints"] = np.zeros((0, m))
+        if given.get("joint_rate") is None:
+            given["joint_rate"] = np.zeros(len(given["joints"]))
+        return from_fields(given)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored, ({field.name: getattr(self, field.name) for field in dataclasses.fields(self)},)
+        return from_fields, ({field.name: getattr(self, field.name) for field in dataclasses.fields(self)},)
+
+    def replace(self, **changes: Any) -> ContactProblem:
+        """The same problem with another law, friction, velocity, gap_rate, joint_rate, viscosity or slip.
+
+        What is known of it already is kept as far as it holds: islands always, the normal form under another law,
+        friction, viscosity or slip.
+        """
+        n, fields = self.n, dict(vars(self))
+        for name, value in changes.items():
+            if name not in REPLACEABLE:
+                raise InvalidProblem(f"replace: {name} is none of {', '.join(REPLACEABLE)}; make a new problem instead")
+            if name == "law":
+                fields[name] = value
+            elif name in ("friction", "viscosity"):
+                fields[name] = None if value is None and name == "viscosity" else at_least_zero(name, value, n)
+            elif name == "slip":
+                fields[name] = None if value is None else slips(value, n)
+            else:
+                fields[name] = vector(KIND, name, value, getattr(self, name).size, "the problem replaced")
+        check_law(fields["law"], fields["viscosity"])
+        fields.pop("posed", None)
+        if not WHITE_WITHOUT.issuperset(changes):
+            fields.pop("whitened", None)
+        if "whitened" in fields and "friction" in changes:
+            fields["whitened"] = self.whitened._replace(friction=fields["friction"])
+        return from_fields(fields)
 
     def with_law(self, law: Law) -> ContactProblem:
         """The same problem under another law."""
-        if not isinstance(law, Law):
-            raise InvalidProblem(f"{KIND}: law must be a law such as Coulomb(), got {law!r}")
-        if isinstance(law, Viscous) and self.viscosity is None:
-            raise InvalidProblem(f"{KIND}: the law Viscous needs viscosity, one number a contact, in N s / (m/s)")
-        # The normal form, where it is known, knows nothing of laws.
-        return restored(self.__dict__ | {"law": law})
+        return self.replace(law=law)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem, to be read by `stiction.load`: FCLIB if the name ends in .hdf5 or .h5, else `.npz`."""
@@ -319,6 +349,17 @@ class ContactProblem:
         return densified(self.rows, self.segments, self.m)
 
     @cached_property
+    def posed(self) -> Posed:
+        """What kernels read of it, with the mass flat; not in Delassus form."""
+        from stiction.problems.normal_form import Posed
+
+        assert self.mass is not None
+        return Posed(
+            self.mass.reshape(-1), self.trees, self.velocity, self.rows, self.segments, self.friction, self.gap_rate,
+            self.joints, self.joint_rate,
+        )  # fmt: skip
+
+    @cached_property
     def whitened(self) -> Whitened:
         """The normal form that every contact solver works on."""
         from stiction.problems.normal_form import whiten
@@ -347,7 +388,7 @@ class ContactProblem:
         """Which of these ask for another rate than the rows that they depend on allow: nothing solves it then."""
         if not len(self.joints):
             return NO_ROWS
-        from stiction.problems.normal_form import contradictions
+        from stiction.problems.response import contradictions
 
         return contradictions(self)
 
@@ -361,7 +402,7 @@ class ContactProblem:
 
     def respond(self, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The velocities, and the impulses of the joints, that follow from contact impulses."""
-        from stiction.problems.normal_form import response
+        from stiction.problems.response import response
 
         return response(self, impulse)
 
@@ -370,14 +411,27 @@ class ContactProblem:
         return f"ContactProblem(n={self.n}, m={self.m}, joints={len(self.joints)}, {form}, law={self.law})"
 
 
-def restored(fields: dict[str, Any]) -> ContactProblem:
-    """A problem from checked fields."""
+def from_fields(fields: dict[str, Any]) -> ContactProblem:
+    """A problem from checked fields, and what is already known of it."""
     problem = object.__new__(ContactProblem)
+    keep(problem, fields)
+    return problem
+
+
+def keep(problem: ContactProblem, fields: dict[str, Any]) -> None:
+    """Set all fields, arrays as views that cannot be written to."""
     for name, value in fields.items():
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and value.flags.writeable:
+            value = value.view()
             value.flags.writeable = False
         object.__setattr__(problem, name, value)
-    return problem
+
+
+def check_law(law: Any, viscosity: Any) -> None:
+    if not isinstance(law, Law):
+        raise InvalidProblem(f"{KIND}: law must be a law such as Coulomb(), got {law!r}")
+    if isinstance(law, Viscous) and viscosity is None:
+        raise InvalidProblem(f"{KIND}: the law Viscous needs viscosity, one number a contact, in N s / (m/s)")
 
 
 def densified(rows: NDArray[np.float64], segments: NDArray[np.int64], m: int) -> NDArray[np.float64]:

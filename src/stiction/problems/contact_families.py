@@ -10,7 +10,6 @@ has a viscosity, a tenth of the lighter body's mass over 1 s, for `Viscous`.
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
 from itertools import product
 from types import MappingProxyType
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stiction.errors import InvalidProblem
-from stiction.problems.contact import ContactProblem, at_least_zero, restored
+from stiction.problems.contact import ContactProblem
 from stiction.problems.heaps import DENSITY, GRAVITY, TIME_STEP
 from stiction.problems.rigid_bodies import (
     DRAG,
@@ -298,7 +297,7 @@ def lengths_peg(n: int, seed: int) -> ContactProblem:
     radius = length * 10.0 ** rng.uniform(-1.5, 0.5)
     unit = peg(n, seed, radius, length, mass)
     velocity = np.linalg.solve(masses_of(unit)[0], rng.normal(size=6) * mass * np.repeat([1.0, length], 3))
-    return replaced(unit, velocity=velocity)
+    return unit.replace(velocity=velocity)
 
 
 def lengths_stack(blocks: int, seed: int) -> ContactProblem:
@@ -499,7 +498,7 @@ def impact(blocks: int, seed: int, restitution: float | None = None) -> ContactP
     bodies = [block(CUBE, (0.0, 0.0, b + 0.5)) for b in range(blocks)]
     touches = [Touch((x, y, float(b)), UP, b - 1, b) for b in range(blocks) for x, y in face_points(4)]
     hit = posed(bodies, touches, 0.0, rng.uniform(0.1, 0.6, 4 * blocks), velocity=velocity)
-    return replaced(hit, gap_rate=e * np.minimum(hit.normal @ hit.velocity, 0.0))
+    return hit.replace(gap_rate=e * np.minimum(hit.normal @ hit.velocity, 0.0))
 
 
 # Joints
@@ -597,17 +596,12 @@ def arm(links: int, seed: int) -> ContactProblem:
 
 def with_friction(problem: ContactProblem, friction: ArrayLike) -> ContactProblem:
     """The same problem with other coefficients: a number, or one a contact."""
-    return replaced(problem, friction=at_least_zero("friction", friction, problem.n))
+    return problem.replace(friction=friction)
 
 
 def mixed_friction(problem: ContactProblem, seed: int) -> ContactProblem:
     """Each coefficient one of 0, 0.1, 0.5, 1, 10 and 100."""
     return with_friction(problem, np.random.default_rng(seed).choice([0.0, 0.1, 0.5, 1.0, 10.0, 100.0], problem.n))
-
-
-def replaced(problem: ContactProblem, **changes: Array) -> ContactProblem:
-    fields = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
-    return restored(fields | changes)
 
 
 def masses_of(problem: ContactProblem) -> Array:

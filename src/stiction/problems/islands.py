@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stiction.compiled import kernel
-from stiction.problems.contact import ContactProblem, restored
+from stiction.problems.contact import ContactProblem, from_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,7 +94,7 @@ def part(problem: ContactProblem, of_velocity: NDArray[np.int64], of_contact: ND
         "offset": None,
         "dim": problem.dim,
     }
-    return Island(restored(fields | dynamics(problem, contacts, inside, velocities)), contacts, velocities, joints)
+    return Island(from_fields(fields | dynamics(problem, contacts, inside, velocities)), contacts, velocities, joints)
 
 
 def dynamics(

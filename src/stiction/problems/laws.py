@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,17 +78,25 @@ Law = Frictionless | Viscous | NoSlip | Coulomb | BoxFriction
 KINDS = ("frictionless", "viscous", "no-slip", "cone", "pyramid", "box")
 
 
+class LawNumbers(NamedTuple):
+    """A law as kernels take it."""
+
+    kind: int  # place in KINDS
+    facets: int = 0
+    rotation: float = 0.0
+    implicit: bool = False
+    side: float = 1.0  # of the box, over mu p_n
+
+
 @cache
-def numbers(law: Law) -> tuple[int, int, float, bool, float]:
-    """A law as kernels take it: place in KINDS, facets, rotation, implicit, side of the box over mu p_n."""
-    facets, rotation, implicit, side = 0, 0.0, False, 1.0
+def numbers(law: Law) -> LawNumbers:
+    """A law as kernels take it."""
+    found = LawNumbers(KINDS.index(kind(law)))
     if isinstance(law, Coulomb):
-        facets, rotation = int(law.facets or 0), float(law.rotation)
-    elif isinstance(law, Viscous):
-        implicit = bool(law.implicit)
-    elif isinstance(law, BoxFriction) and law.scaled:
-        side = math.sqrt(0.5)
-    return KINDS.index(kind(law)), facets, rotation, implicit, side
+        return found._replace(facets=int(law.facets or 0), rotation=float(law.rotation))
+    if isinstance(law, Viscous):
+        return found._replace(implicit=bool(law.implicit))
+    return found._replace(side=math.sqrt(0.5)) if isinstance(law, BoxFriction) and law.scaled else found
 
 
 @cache

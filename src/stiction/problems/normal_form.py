@@ -18,15 +18,17 @@ the space that the others leave.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, sums
+from stiction.compiled import kernel, read_only, sums
 from stiction.errors import InvalidProblem
+from stiction.layout import Floats, Ints, layout
 from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
-from stiction.problems.contact import densified as densified
 from stiction.problems.islands import label_velocities
+from stiction.runs import rows_dot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,11 +42,52 @@ CONTRADICTION = 1e-8  # what a redundant row is off by, over its own terms, that
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
 INDEFINITE = 1e-3  # the size, in the same units, up to which negative ones are the errors of a printed file
 ROUNDED = 1e-6  # part of its bodies' whole motion below which a free velocity may be what rounding left of it
+SMALL = 6  # velocities up to which a run is not cut
 NO_ROWS, NONE = np.zeros((0, 0)), np.zeros(0, np.int64)
 
 
+class Posed(NamedTuple):
+    """A contact problem as kernels read it; they write to none of it."""
+
+    mass: Any  # (entries,) symmetric blocks, one after the other
+    trees: Any  # (b + 1,) where the velocities of each block begin
+    velocity: Any  # (m,) without contact
+    rows: Any  # (n, 3, k) n, t1, t2 of each contact, at the velocities that it touches
+    segments: Any  # (n, 4) start and length of the two runs of velocities that it touches
+    friction: Any  # (n,)
+    gap_rate: Any  # (n,)
+    joints: Any  # (j, m) bilateral rows
+    joint_rate: Any  # (j,)
+
+
+class White(NamedTuple):
+    """What `whiten` finds; a contact's rows have `width` entries, and `held` bilateral rows are independent at most."""
+
+    factor: Array[Floats, "entries"]  # Gᵀ: lower triangles of the mass's blocks, diagonals inverted
+    rows: Array[Floats, "n", 3, "width"]  # of each contact, at the velocities of `runs`
+    free: Array[Floats, "m"]  # x without contact, over τ
+    bias: Array[Floats, "n", 3]  # constant part of the contact velocities, over τ
+    scale: Array[Floats, "n"]
+    pace: Array[Floats, "n"]
+    heavy: Array[Floats, "n"]
+    joints: Array[Floats, "j", "m"]  # bilateral rows times G⁻¹
+    basis: Array[Floats, "held", "m"]  # orthonormal rows that span them; as many as they have rank
+    triangle: Array[Floats, "held", "held"]  # lower: independent rows of `joints` = triangle @ basis
+    wanted: Array[Floats, "held"]  # velocities along the basis that the joints ask for
+    joint_size: Array[Floats, 3, "j"]
+    held: Array[Floats, "m if j > 0 else 0"]  # velocities without contact, joints held
+    by_island: Array[Floats, 4, "m"]  # scratch
+    place: Array[Ints, "m"]  # where the block that begins at a velocity begins in `factor`
+    runs: Array[Ints, "n", 4]  # start and length of the two runs of velocities that a whitened contact touches
+    kept: Array[Ints, "held"]  # which bilateral rows the basis comes from
+    island: Array[Ints, "m"]  # as `label_velocities` fills it
+
+
+white_sizes, white_views = layout(White, "n", "m", "j", "width", "entries", held="min(j, m)")
+
+
 class Whitened(NamedTuple):
-    """A contact problem in normal form; everything dimensionless but `scale`, `tau` and `factor`."""
+    """A contact problem in normal form; everything dimensionless but `scale`, `tau` and `pace`."""
 
     rows: NDArray[np.float64]  # (n, 3, k) of each contact, at the velocities that it touches
     segments: NDArray[np.int64]  # (n, 4) start and length of the two runs of velocities that it touches
@@ -54,15 +97,10 @@ class Whitened(NamedTuple):
     scale: NDArray[np.float64]  # (n,) s
     tau: float  # τ, in m/s times s
     pace: NDArray[np.float64]  # (n,) the largest free velocity on the contact's island, in m/s
-    heavy: NDArray[np.float64]  # (n,) size of the heavier of the two bodies along the normal
-    joint_size: NDArray[
-        np.float64
-    ]  # (3, j) 1 / |row| of each bilateral row, the same of the heaviest tree on it; scratch
-    factor: NDArray[np.float64]  # Gᵀ: lower triangles of the mass's blocks, one after the other, diagonals inverted
-    place: NDArray[np.int64]  # (m,) where the block that begins at a velocity begins in `factor`
     joints: NDArray[np.float64]  # (r, m) orthonormal bilateral rows that are not redundant
     kept: NDArray[np.int64]  # (r,) which rows they come from
     triangle: NDArray[np.float64]  # (r, r) lower: whitened kept rows = triangle @ joints
+    record: White | None  # all of it, for kernels; None in Delassus form
 
     def impulse(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """Impulses in N s."""
@@ -79,35 +117,20 @@ def whiten(problem: ContactProblem) -> Whitened:
 
 
 def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
-    m, n, j, trees = problem.m, problem.n, len(problem.joints), problem.trees
-    factor, place = np.empty(mass.size), np.empty(m, np.int64)
-    free, bias, scale, pace, heavy = np.empty(m), np.empty((n, 3)), np.empty(n), np.empty(n), np.empty(n)
-    island, by_island = np.empty(m, np.int64), np.empty((4, m))
-    joints, kept, triangle, segments, joint_size = NO_ROWS, NONE, NO_ROWS, problem.segments, np.empty((3, j))
-    if not j:
-        rows = np.empty(problem.rows.shape)
-        tau = whiten_free(
-            mass.reshape(-1), trees, problem.velocity, problem.rows, problem.segments, problem.gap_rate,
-            factor, place, rows, free, bias, scale, pace, heavy, island, by_island,
-        )  # fmt: skip
-    else:
-        most = min(j, m)
-        white, joints, triangle = np.empty((j, m)), np.empty((most, m)), np.zeros((most, most))
-        kept, wanted = np.empty(most, np.int64), np.empty(most)
-        rows, segments = np.empty((n, 3, m)), np.empty((n, 4), np.int64)
-        tau, rank = whiten_jointed(
-            mass.reshape(-1), trees, problem.velocity, problem.rows, problem.segments, problem.gap_rate,
-            problem.joints, problem.joint_rate, factor, place, white, joints, kept, triangle, wanted,
-            rows, segments, free, bias, scale, pace, heavy, joint_size, island, by_island,
-        )  # fmt: skip
-        segments.flags.writeable = False
-        joints, kept, triangle = joints[:rank], kept[:rank], triangle[:rank, :rank]
+    j = len(problem.joints)
+    width = problem.m if j else problem.rows.shape[2]  # joints spread what a contact touches
+    sizes = problem.n, problem.m, j, width, mass.size
+    floats, ints = white_sizes(*sizes)
+    white = white_views(*sizes, np.empty(floats), np.empty(ints, np.int64))
+    tau, rank = whiten_posed(problem.posed, white)
     if tau < 0.0:
         row = int(-tau) - 1
         raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {row} on")
+    runs = white.runs.view()
+    runs.flags.writeable = False  # as a problem's own, so that solvers are compiled once
     return Whitened(
-        rows, segments, free, bias, problem.friction, scale, tau, pace, heavy, joint_size, factor, place,
-        joints, kept, triangle,
+        white.rows, runs, white.free, white.bias, problem.friction, white.scale, tau, white.pace,
+        white.basis[:rank], white.kept[:rank], white.triangle[:rank, :rank], white,
     )  # fmt: skip
 
 
@@ -138,8 +161,7 @@ def of_delassus(problem: ContactProblem) -> Whitened:
     bias /= tau
     pace = np.where(pace > 0.0, pace, tau / scale)
     return Whitened(
-        rows, segments, np.zeros(width), bias, problem.friction, scale, tau, pace, scale, np.empty((3, 0)),
-        np.zeros(0), NONE, NO_ROWS, NONE, NO_ROWS,
+        rows, segments, np.zeros(width), bias, problem.friction, scale, tau, pace, NO_ROWS, NONE, NO_ROWS, None,
     )  # fmt: skip
 
 
@@ -157,48 +179,135 @@ def paces(free: NDArray[np.float64], label: NDArray[np.int64]) -> tuple[NDArray[
     return size, fastest[label]
 
 
-def velocities(
-    problem: ContactProblem, impulse: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """x and v after these impulses of contacts, the joints held; undefined in Delassus form."""
-    white = problem.whitened
-    x, velocity = np.empty((2, problem.m))
-    if problem.mass is not None:
-        move(
-            white.rows, white.segments, white.free, white.tau, white.scale, impulse, white.factor, problem.trees,
-            x, velocity,
-        )  # fmt: skip
-    return x, velocity
+@kernel
+def whiten_posed(posed, white):
+    """Fill `white`; returns τ, or -(1 + i) if the mass is not positive from row i on, and the rank of the joints."""
+    m, n = len(posed.velocity), len(posed.rows)
+    failed = factor_blocks(posed.mass, posed.trees, white.factor, white.place)
+    if failed >= 0:
+        return -1.0 - failed, 0
+    whiten_velocity(white.factor, posed.trees, posed.velocity, white.free)
+    rank = 0
+    if len(posed.joints) == 0:
+        for i in range(n):
+            whiten_rows(white.factor, white.place, posed.rows[i], posed.segments[i], white.rows[i])
+            white.heavy[i] = heavier(white.rows[i, 0], posed.segments[i])
+            white.bias[i, 0], white.bias[i, 1], white.bias[i, 2] = posed.gap_rate[i], 0.0, 0.0
+            white.scale[i] = 0.0
+            for a in range(4):
+                white.runs[i, a] = posed.segments[i, a]
+    else:
+        rank = hold_joints(posed, white)
+        for i in range(n):
+            leave_free(posed, white, rank, i)
+    runs = read_only(white.runs)
+    unit_contacts(white.rows, runs, white.bias, white.scale)
+    label_velocities(posed.trees, posed.segments, posed.joints, white.island)
+    tau = set_pace(
+        white.rows, runs, posed.trees, posed.segments, posed.gap_rate, white.free, white.island, white.heavy,
+        white.scale, white.by_island, white.bias, white.pace,
+    )  # fmt: skip
+    if len(posed.joints) > 0:
+        # The motion without contact, as the judge compares with.
+        x = white.by_island[0]
+        for k in range(m):
+            x[k] = tau * white.free[k]
+        unwhiten_velocity(white.factor, posed.trees, x, white.held)
+    return tau, rank
 
 
-def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """v = M⁻¹ of all impulses from v_free, and the joint impulses that keep J v + joint_rate = 0."""
-    white, joint_impulse = problem.whitened, np.zeros(len(problem.joints))
-    x, velocity = velocities(problem, impulse)
-    if len(white.kept):
-        # Whitened joint impulses are what x has beyond the free velocity and the contacts' own rows.
-        alone = np.empty(problem.m)
-        move_unheld(
-            problem.rows, problem.segments, problem.velocity, impulse, white.factor, white.place, problem.trees,
-            np.empty(problem.rows.shape[1:]), alone,
-        )  # fmt: skip
-        joint_impulse[white.kept] = np.linalg.solve(white.triangle.T, white.joints @ (x - alone))
-    return velocity, joint_impulse
+@kernel
+def hold_joints(posed, white):
+    """Whiten the bilateral rows, choose independent ones, and let x move freely with these held; returns the rank."""
+    m = len(posed.velocity)
+    for i in range(len(posed.joints)):
+        for j in range(m):
+            white.joints[i, j] = posed.joints[i, j]
+        whiten_dense(white.factor, posed.trees, white.joints[i])
+        white.joint_size[0, i], white.joint_size[1, i] = row_sizes(white.joints[i], posed.trees)
+    for u in range(len(white.triangle)):
+        for w in range(len(white.triangle)):
+            white.triangle[u, w] = 0.0
+    rank = choose_rows(white.joints, white.basis, white.kept, white.triangle, white.joint_size[2])
+    set_wanted(posed.joint_rate, white.kept, white.triangle, rank, white.wanted)
+    for u in range(rank):
+        along = dot(white.basis[u], white.free, m)
+        subtract_multiple(white.free, along - white.wanted[u], white.basis[u], m)
+    return rank
 
 
-def contradictions(problem: ContactProblem) -> NDArray[np.int64]:
-    """Which redundant bilateral rows ask for another rate than the rows that they depend on allow."""
-    if len(problem.whitened.kept) == len(problem.joints):
-        return NONE
-    redundant = problem.redundant_joints
-    size = problem.whitened.joint_size[0]  # 1 / |row|, 0 of a zero row
-    length = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0.0)
-    rounding = length[redundant] <= NOISE_ROW * length.max()
-    rows, rate = np.where(rounding[:, None], 0.0, problem.joints[redundant]), problem.joint_rate[redundant]
-    held, _ = problem.respond(np.zeros((problem.n, 3)))
-    off, asked = np.abs(rows @ held + rate), np.abs(rows @ problem.velocity + rate)
-    terms = np.abs(rows) @ np.abs(held) + np.abs(rate)
-    return np.asarray(redundant[off > CONTRADICTION * np.maximum(asked, terms)])
+@kernel
+def leave_free(posed, white, rank, i):
+    """Leave contact i with what the joints let move; joints that are driven move it through its bias."""
+    m = len(posed.velocity)
+    rows, segment, bias = white.rows[i], posed.segments[i], white.bias[i]
+    white.runs[i, 0], white.runs[i, 1], white.runs[i, 2], white.runs[i, 3] = 0, m, 0, 0
+    spread(white.factor, white.place, posed.rows[i], segment, rows)
+    white.heavy[i] = heaviest(rows[0], segment)
+    size, left = 0.0, 0.0
+    for c in range(3):
+        row = rows[c]
+        size += dot(row, row, m)
+        bias[c] = posed.gap_rate[i] if c == 0 else 0.0
+        for _ in range(2):  # twice for safety
+            for u in range(rank):
+                along = dot(white.basis[u], row, m)
+                subtract_multiple(row, along, white.basis[u], m)
+                bias[c] += along * white.wanted[u]
+        left += dot(row, row, m)
+    if left <= DEPENDENT * DEPENDENT * size:
+        # What joints hold entirely is left with rounding errors, which must not be scaled up to a contact.
+        for c in range(3):
+            for j in range(m):
+                rows[c, j] = 0.0
+    else:
+        normal = dot(rows[0], rows[0], m)
+        white.heavy[i] = max(white.heavy[i], 1.0 / normal**0.5 if normal > 0.0 else 0.0)
+    white.scale[i] = size
+
+
+@kernel
+def trim(rows, runs):
+    """Cut the runs of whitened contacts where nothing moves them, in place.
+
+    For solvers that work in the space of velocities. Others need runs that are equal or disjoint, as they come.
+    """
+    for i in range(len(rows)):
+        if runs[i, 3] == 0 and runs[i, 1] > SMALL:
+            cut_run(rows[i], runs[i])
+
+
+@kernel
+def cut_run(rows, runs):
+    """One run becomes two, without the longest part between them that nothing moves."""
+    start, length = runs[0], runs[1]
+    # Look for the longest part between two velocities that are touched.
+    first, end = -1, 0
+    last, begin = -1, 0
+    for j in range(length):
+        if rows[0, j] != 0.0 or rows[1, j] != 0.0 or rows[2, j] != 0.0:
+            if last >= 0 and j - last > end - first:
+                first, end = last, j
+            if last < 0:
+                begin = j
+            last = j
+    if last < 0:
+        return
+    if end - first <= 1:
+        first, end = last, last + 1
+    runs[0], runs[1] = start + begin, first + 1 - begin
+    runs[2], runs[3] = start + end, last + 1 - end
+    if runs[3] == 0:
+        runs[2] = 0
+    # Move the entries of the second run up to those of the first.
+    for c in range(3):
+        row = rows[c]
+        for j in range(runs[1]):
+            row[j] = row[begin + j]
+        for j in range(last + 1 - end):
+            row[runs[1] + j] = row[end + j]
+        for j in range(runs[1] + last + 1 - end, length):
+            row[j] = 0.0
 
 
 @kernel
@@ -261,80 +370,6 @@ def next_row(left):
 
 
 @kernel
-def whiten_free(
-    mass, trees, velocity, rows, segments, gap_rate, factor, place, white, free, bias, scale, pace, heavy,
-    island, by_island,
-):  # fmt: skip
-    """The normal form of a problem without joints; τ, or -(1 + i) if the mass is not positive from row i on.
-
-    island, by_island: (m,), (4, m) scratch, where `label_velocities` leaves the first
-    """
-    failed = factor_blocks(mass, trees, factor, place)
-    if failed >= 0:
-        return -1.0 - failed
-    whiten_velocity(factor, trees, velocity, free)
-    for i in range(len(rows)):
-        whiten_rows(factor, place, rows[i], segments[i], white[i])
-        heavy[i] = heavier(white[i, 0], segments[i])
-        bias[i, 0], bias[i, 1], bias[i, 2], scale[i] = gap_rate[i], 0.0, 0.0, 0.0
-    unit_contacts(white, segments, bias, scale)
-    label_velocities(trees, segments, bias[:0], island)
-    return set_pace(white, segments, trees, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace)
-
-
-@kernel
-def whiten_jointed(
-    mass, trees, velocity, rows, segments, gap_rate, given, rate, factor, place, joints, basis, kept, triangle, wanted,
-    white, whole, free, bias, scale, pace, heavy, joint_size, island, by_island,
-):  # fmt: skip
-    """The same with bilateral rows projected out, and how many of them are independent."""
-    m = len(velocity)
-    failed = factor_blocks(mass, trees, factor, place)
-    if failed >= 0:
-        return -1.0 - failed, 0
-    whiten_velocity(factor, trees, velocity, free)
-    # Whiten the bilateral rows, choose independent ones, and move freely with these held.
-    for i in range(len(given)):
-        for j in range(m):
-            joints[i, j] = given[i, j]
-        whiten_dense(factor, trees, joints[i])
-        joint_size[0, i], joint_size[1, i] = row_sizes(joints[i], trees)
-    rank = choose_rows(joints, basis, kept, triangle, joint_size[2])
-    set_wanted(rate, kept, triangle, rank, wanted)
-    for u in range(rank):
-        subtract_multiple(free, dot(basis[u], free, m) - wanted[u], basis[u], m)
-    # Contacts are left with what the joints let move; joints that are driven move the contacts.
-    for i in range(len(rows)):
-        whole[i, 0], whole[i, 1], whole[i, 2], whole[i, 3] = 0, m, 0, 0
-        size, left = 0.0, 0.0
-        spread(factor, place, rows[i], segments[i], white[i])
-        heavy[i] = heaviest(white[i, 0], segments[i])
-        for c in range(3):
-            row = white[i, c]
-            size += dot(row, row, m)
-            bias[i, c] = gap_rate[i] if c == 0 else 0.0
-            for _ in range(2):
-                for u in range(rank):
-                    along = dot(basis[u], row, m)
-                    subtract_multiple(row, along, basis[u], m)
-                    bias[i, c] += along * wanted[u]
-            left += dot(row, row, m)
-        if left <= DEPENDENT * DEPENDENT * size:
-            # What joints hold entirely is left with rounding errors, which must not be scaled up to a contact.
-            for c in range(3):
-                for j in range(m):
-                    white[i, c, j] = 0.0
-        else:
-            normal = dot(white[i, 0], white[i, 0], m)
-            heavy[i] = max(heavy[i], 1.0 / normal**0.5 if normal > 0.0 else 0.0)
-        scale[i] = size
-    unit_contacts(white, whole, bias, scale)
-    label_velocities(trees, segments, given, island)
-    tau = set_pace(white, whole, trees, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace)
-    return tau, rank
-
-
-@kernel
 def heavier(row, segment):
     """1 / |row| of the side of a contact's whitened row that is moved less."""
     first, second = segment[1], segment[3]
@@ -371,21 +406,6 @@ def row_sizes(row, trees):
 
 
 @kernel
-def consistent_rates(mass, trees, given, rate, factor, place, joints, basis, kept, triangle, wanted, left):
-    """Make bilateral rows consistent (see `leave_redundant`); returns the number of independent ones."""
-    if factor_blocks(mass, trees, factor, place) >= 0:
-        return 0
-    for i in range(len(given)):
-        for j in range(given.shape[1]):
-            joints[i, j] = given[i, j]
-        whiten_dense(factor, trees, joints[i])
-    rank = choose_rows(joints, basis, kept, triangle, left)
-    set_wanted(rate, kept, triangle, rank, wanted)
-    leave_redundant(joints, basis, kept, wanted, rank, given, rate, left)
-    return rank
-
-
-@kernel
 def choose_rows(joints, basis, kept, triangle, left):
     """Orthonormal rows that span the whitened bilateral ones, but for those that are rounding; their number."""
     return gram_schmidt(joints, DEPENDENT, NOISE_ROW / DEPENDENT * longest(joints), basis, kept, triangle, left)
@@ -407,29 +427,29 @@ def set_wanted(rate, kept, triangle, rank, wanted):
 
 
 @kernel
-def leave_redundant(joints, basis, kept, wanted, rank, given, rate, left):
+def make_consistent(white, rank, joints, rate):
     """Give rows that were left out the rates at which the kept ones move them; those that are rounding become zero.
 
     Errors of redundant rows never agree to the last digit, and rows that contradict each other cannot all be held: the
     rows of a step, whose rates only take errors back, ask for nothing that others do not allow.
     """
-    m = joints.shape[1]
-    noise = NOISE_ROW * longest(joints)
+    m, left = joints.shape[1], white.joint_size[2]
+    noise = NOISE_ROW * longest(white.joints)
     for i in range(len(rate)):
         left[i] = 1.0
     for u in range(rank):
-        left[kept[u]] = 0.0
+        left[white.kept[u]] = 0.0
     for i in range(len(rate)):
         if left[i] == 0.0:
             continue
         moved = 0.0
         for u in range(rank):
-            moved += dot(joints[i], basis[u], m) * wanted[u]
+            moved += dot(white.joints[i], white.basis[u], m) * white.wanted[u]
         rate[i] = -moved
-        if dot(joints[i], joints[i], m) <= noise * noise:
+        if dot(white.joints[i], white.joints[i], m) <= noise * noise:
             rate[i] = 0.0
             for j in range(m):
-                given[i, j] = 0.0
+                joints[i, j] = 0.0
 
 
 @kernel
@@ -526,78 +546,6 @@ def unwhiten_velocity(factor, trees, x, v):
             part[i] = x[start + i]
         forward_substitute(factor[at:], size, part)
         at += size * size
-
-
-@kernel
-def move(rows, segments, free, tau, scale, impulse, factor, trees, x, v):
-    """The velocities x and v that impulses lead to."""
-    for j in range(len(free)):
-        x[j] = free[j] * tau
-    for i in range(len(rows)):
-        add_rows(rows[i], segments[i], impulse[i, 0] / scale[i], impulse[i, 1] / scale[i], impulse[i, 2] / scale[i], x)
-    unwhiten_velocity(factor, trees, x, v)
-
-
-@kernel
-def move_unheld(rows, segments, velocity, impulse, factor, place, trees, white, x):
-    """x as if there were no joints."""
-    whiten_velocity(factor, trees, velocity, x)
-    for i in range(len(rows)):
-        whiten_rows(factor, place, rows[i], segments[i], white)
-        add_rows(white, segments[i], impulse[i, 0], impulse[i, 1], impulse[i, 2], x)
-
-
-@kernel
-def row_dot(row, segment, x):
-    """A contact's row times x."""
-    length = segment[1]
-    total = dot(row, x[segment[0] :], length)
-    if segment[3] > 0:
-        total += dot(row[length:], x[segment[2] :], segment[3])
-    return total
-
-
-@sums
-def rows_dot(rows, segment, x):
-    """A contact's three rows times x."""
-    r0, r1, r2 = rows[0], rows[1], rows[2]
-    u0, u1, u2 = 0.0, 0.0, 0.0
-    start, length = segment[0], segment[1]
-    for j in range(length):
-        xj = x[start + j]
-        u0 += r0[j] * xj
-        u1 += r1[j] * xj
-        u2 += r2[j] * xj
-    other = segment[2] - length
-    for j in range(length, length + segment[3]):
-        xj = x[other + j]
-        u0 += r0[j] * xj
-        u1 += r1[j] * xj
-        u2 += r2[j] * xj
-    return u0, u1, u2
-
-
-@kernel
-def add_row(row, segment, factor, x):
-    """x += factor times a contact's row."""
-    length = segment[1]
-    subtract_multiple(x[segment[0] :], -factor, row, length)
-    if segment[3] > 0:
-        subtract_multiple(x[segment[2] :], -factor, row[length:], segment[3])
-
-
-@sums
-def add_rows(rows, segment, p0, p1, p2, x):
-    """x += a contact's three rows times p."""
-    if p0 == 0.0 and p1 == 0.0 and p2 == 0.0:
-        return
-    r0, r1, r2 = rows[0], rows[1], rows[2]
-    start, length = segment[0], segment[1]
-    for j in range(length):
-        x[start + j] += p0 * r0[j] + p1 * r1[j] + p2 * r2[j]
-    other = segment[2] - length
-    for j in range(length, length + segment[3]):
-        x[other + j] += p0 * r0[j] + p1 * r1[j] + p2 * r2[j]
 
 
 @kernel

@@ -49,7 +49,7 @@ def directions_of(problem: ContactProblem) -> NDArray[np.float64]:
 
 def pyramid_lcp(problem: ContactProblem) -> LCP:
     """The LCP in z = (θ, φ, λ), all θ first, then the φ contact by contact."""
-    from stiction.problems.normal_form import densified
+    from stiction.problems.contact import densified
 
     directions, white = directions_of(problem), problem.whitened
     n, d = problem.n, len(directions)

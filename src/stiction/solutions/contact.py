@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from stiction.solutions.uniqueness import Uniqueness
 
 VISCOUS = KINDS.index("viscous")
-UNKNOWN, NO_VELOCITY = np.empty((0, 2)), np.empty(0)
+UNKNOWN, NO_PLACES = np.empty((0, 2)), np.empty(0, np.int64)
 UNKNOWN.flags.writeable = False
 
 
@@ -189,32 +189,24 @@ def judge_contact(
         parts = islands(problem)
         if len(parts) > 1:
             return judge_apart(problem, parts, velocity, impulse, joint_impulse)
-    n, m = problem.n, problem.m
-    white = problem.whitened
-    law, facets, rotation, implicit, side = numbers(problem.law)
+    n, m, white, law = problem.n, problem.m, problem.whitened, numbers(problem.law)
     u, mode = np.empty((n, 3)), np.empty(n, np.int64)
-    coefficients = problem.friction if law != VISCOUS or problem.viscosity is None else problem.viscosity
+    viscosity = problem.friction if law.kind != VISCOUS or problem.viscosity is None else problem.viscosity
     slip = UNKNOWN if problem.slip is None else problem.slip
-    if problem.mass is None:
+    if white.record is None:
         assert problem.delassus is not None
         assert problem.offset is not None
         free = problem.offset.reshape(n, 3)
         u[:] = free + (problem.delassus @ impulse.ravel()).reshape(n, 3)
         size = float(paces(free, problem.labels[1])[1].max(initial=0.0))
         found = kernels().judge_delassus(
-            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale, size, least,
-            free, impulse, u, mode,
-        )  # fmt: skip
+            law, problem.friction, viscosity, slip, white.scale, size, least, free, impulse, u, mode
+        )
     else:
-        held = problem.respond(np.zeros((n, 3)))[0] if len(problem.joints) else NO_VELOCITY
-        island = np.empty(m, np.int64)
-        kernels().label_velocities(problem.trees, problem.segments, problem.joints, island)
+        scratch = kernels().judging_views(m, np.empty(kernels().judging_sizes(m)[0]), NO_PLACES)
         found = kernels().judge_problem(
-            law, facets, rotation, implicit, side, problem.friction, coefficients, slip, white.scale, white.heavy,
-            white.joint_size, problem.mass.reshape(-1), problem.trees, white.factor, problem.rows, problem.segments,
-            problem.gap_rate, problem.velocity, held, problem.joints, problem.joint_rate, velocity, impulse,
-            joint_impulse, island, np.empty((9, m)), u, mode,
-        )  # fmt: skip
+            law, viscosity, slip, problem.posed, white.record, scratch, velocity, impulse, joint_impulse, u, mode
+        )
     return ContactCertificate(*found), u, mode
 
 

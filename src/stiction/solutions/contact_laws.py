@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated as Array
+from typing import NamedTuple
 
 import numpy as np
 
 from stiction.compiled import kernel, sums
+from stiction.layout import Floats, layout
 from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple
-from stiction.problems.islands import label_velocities as label_velocities
-from stiction.problems.normal_form import NOISE_ROW, ROUNDED, add_rows, rows_dot
+from stiction.problems.laws import LawNumbers
+from stiction.problems.normal_form import NOISE_ROW, ROUNDED
+from stiction.runs import add_rows, rows_dot
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE = range(3)
@@ -20,56 +24,92 @@ AMPLIFIED = 100.0  # motion that what overlaps and joints ask for may lead to, o
 NOTHING = (0.0, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@kernel
-def judge_problem(
-    law, facets, rotation, implicit, side, friction, viscosity, slip, scale, heavy, joint_size,
-    mass, trees, factor, rows, segments, gap_rate, v_free, v_held, joints, joint_rate, v, impulse, joint_impulse,
-    island, floats, u, mode,
-):  # fmt: skip
-    """The numbers of a ContactCertificate, in its order; u and mode are filled.
+TRUE_CONE = LawNumbers(CONE)
 
-    island: (m,) as `label_velocities` fills it
-    floats: (9, m) scratch; what is of a tree stands at its first velocity, what is of an island at its root
-    """
-    unbalanced, whole, terms = floats[0], floats[1], floats[2]
-    energy, after, demand, reach, heaviest, fastest = floats[3], floats[4], floats[5], floats[6], floats[7], floats[8]
-    motions(mass, trees, v_free, v, island, unbalanced, whole, terms, energy, after, demand, heaviest, fastest)
-    demands(segments, gap_rate, heavy, joints, joint_rate, joint_size, island, energy, after, demand, reach, heaviest)
-    own_terms(segments, scale, impulse, trees, joints, joint_impulse, joint_size, island, reach, heaviest, terms)
+
+class Judging(NamedTuple):
+    """Scratch, for m velocities: a tree's numbers stand at its first velocity, an island's at its root."""
+
+    unbalanced: Array[Floats, "m"]  # momentum that impulses do not account for
+    whole: Array[Floats, "m"]  # free motion of a tree, (v · M v)^½
+    terms: Array[Floats, "m"]  # motions from which that of a tree is left by cancellation
+    energy: Array[Floats, "m"]  # free motion of an island
+    after: Array[Floats, "m"]  # its motion after the step
+    demand: Array[Floats, "m"]  # motion that its overlaps and joints ask for, each by itself
+    reach: Array[Floats, "m"]  # motion that a contact of the island may have to resist
+    heaviest: Array[Floats, "m"]  # its heaviest contact
+    fastest: Array[Floats, "m"]  # its fastest free motion along a contact that can close
+
+
+judging_sizes, judging_views = layout(Judging, "m")
+
+
+@kernel
+def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint_impulse, u, mode):
+    """The numbers of a ContactCertificate, in its order; u and mode are filled."""
+    rows, segments, gap_rate, island = posed.rows, posed.segments, posed.gap_rate, white.island
+    unbalanced, fastest = scratch.unbalanced, scratch.fastest
+
+    # What moves on each tree and island, what is asked of it, and what impulses act on it.
+    motions(posed.mass, posed.trees, posed.velocity, v, island, scratch)
+    demands(posed, white, scratch)
+    own_terms(posed, white, impulse, joint_impulse, scratch)
+
+    # Velocities of the contacts, the momentum that their impulses leave over, and the scale of each island.
     for i in range(len(rows)):
         u0, u1, u2 = rows_dot(rows[i], segments[i], v)
         u[i, 0], u[i, 1], u[i, 2] = u0 + gap_rate[i], u1, u2
         add_rows(rows[i], segments[i], -impulse[i, 0], -impulse[i, 1], -impulse[i, 2], unbalanced)
-        size = free_speed(rows[i], segments[i], gap_rate[i], scale[i], v_free, v_held, island, whole, reach)
+        size = free_speed(posed, white, i, scratch)
         if segments[i, 1] > 0:
             at = island[segments[i, 0]]
             fastest[at] = max(fastest[at], size)
-    for k in range(len(joints)):
-        subtract_multiple(unbalanced, joint_impulse[k], joints[k], len(unbalanced))
+    for k in range(len(posed.joints)):
+        subtract_multiple(unbalanced, joint_impulse[k], posed.joints[k], len(unbalanced))
 
-    bounded = len(slip) == 0 and (law != VISCOUS or implicit)
-    found = judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, energy, after, demand, NOTHING)
-    found = judge_joints(joints, joint_rate, joint_size, trees, v_free, v, island, terms, fastest, found)
+    # Momentum and energy, then joints, then contacts, each with the worst so far.
+    bounded = len(slip) == 0 and (law.kind != VISCOUS or law.implicit)
+    found = judge_trees(posed, white, bounded, scratch, NOTHING)
+    found = judge_joints(posed, white, v, scratch, found)
     for i in range(len(rows)):
         lost = 0.0
         for off in rows_dot(rows[i], segments[i], unbalanced):
             lost = abs(off) if not abs(off) <= lost else lost
         free1, free2 = 0.0, 0.0
-        if law == VISCOUS:
-            _, free1, free2 = rows_dot(rows[i], segments[i], v_free)
-        size, rounding = abs(gap_rate[i]), 0.0
-        if segments[i, 1] > 0:
-            size = fastest[island[segments[i, 0]]]
-            if size == 0.0:  # nothing on its island can close: measured by how it opens
-                open0, open1, open2 = rows_dot(rows[i], segments[i], v_free)
-                size = max(abs(open0 + gap_rate[i]), abs(open1), abs(open2))
-            rounding = ROUNDED / scale[i] * (terms[segments[i, 0]] + run_start(segments[i, 2], segments[i, 3], terms))
-        found = judge_contact(
-            law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
-            direction(slip, i), impulse[i], u[i], free1, free2, lost, i, size, max(size, rounding), found,
-        )  # fmt: skip
-        mode[i] = mode_of(scale[i], impulse[i], u[i], size)
+        if law.kind == VISCOUS:
+            _, free1, free2 = rows_dot(rows[i], segments[i], posed.velocity)
+        size, against = scales(posed, white, i, scratch)
+        part = Part(posed.friction[i], viscosity[i], white.scale[i], direction(slip, i), free1, free2, lost)
+        found = judge_contact(law, part, impulse[i], u[i], i, size, against, found)
+        mode[i] = mode_of(white.scale[i], impulse[i], u[i], size)
     return with_scale(found, fastest)
+
+
+class Part(NamedTuple):
+    """What one contact is judged by, beside impulse and velocity."""
+
+    friction: float
+    viscosity: float
+    scale: float
+    slip: tuple[float, float]  # direction of sliding, NaN if it is not known
+    free1: float  # free velocity along the tangents
+    free2: float
+    lost: float  # momentum that is not accounted for, as a velocity
+
+
+@kernel
+def scales(posed, white, i, scratch):
+    """The velocity scale of a contact's island, and what the contact is judged by, rounding allowed for."""
+    segment = posed.segments[i]
+    if segment[1] == 0:
+        size = abs(posed.gap_rate[i])
+        return size, size
+    size = scratch.fastest[white.island[segment[0]]]
+    if size == 0.0:  # nothing on its island can close: measured by how it opens
+        open0, open1, open2 = rows_dot(posed.rows[i], segment, posed.velocity)
+        size = max(abs(open0 + posed.gap_rate[i]), abs(open1), abs(open2))
+    felt = scratch.terms[segment[0]] + run_start(segment[2], segment[3], scratch.terms)
+    return size, max(size, ROUNDED / white.scale[i] * felt)
 
 
 @kernel
@@ -84,32 +124,29 @@ def with_scale(found, fastest):
 
 
 @kernel
-def judge_delassus(
-    law, facets, rotation, implicit, side, friction, viscosity, slip, scale, fastest, least, free, impulse, u, mode
-):
+def judge_delassus(law, friction, viscosity, slip, scale, fastest, least, free, impulse, u, mode):
     """The same where u is known already, and `fastest`, the largest free velocity that counts; at least `least`."""
     found = NOTHING
     for i in range(len(free)):
         size = fastest if fastest > 0.0 else max(abs(free[i, 0]), abs(free[i, 1]), abs(free[i, 2]), least)
-        found = judge_contact(
-            law, facets, rotation, implicit, side, friction[i], viscosity[i], scale[i],
-            direction(slip, i), impulse[i], u[i], free[i, 1], free[i, 2], 0.0, i, size, size, found,
-        )  # fmt: skip
+        part = Part(friction[i], viscosity[i], scale[i], direction(slip, i), free[i, 1], free[i, 2], 0.0)
+        found = judge_contact(law, part, impulse[i], u[i], i, size, size, found)
         mode[i] = mode_of(scale[i], impulse[i], u[i], size)
     return with_scale(found, free[:0, 0])
 
 
 @sums
-def motions(mass, trees, v_free, v, island, change, whole, terms, energy, after, demand, heaviest, fastest):
+def motions(mass, trees, v_free, v, island, scratch):
     """Motion of each tree, (v · M v)^½: free in `whole`, and that of the change in `terms`; squares of islands' sums.
 
-    change: M (v - v_free), the momentum that impulses must have given
+    `unbalanced` becomes M (v - v_free), the momentum that impulses must have given.
 
     Over a contact's size it is the velocity that the contact would have if all of that motion were along it: what
     bounds the velocities from which its own is left, where bodies move together.
     """
+    energy, after, whole, terms = scratch.energy, scratch.after, scratch.whole, scratch.terms
     for j in range(len(v)):
-        energy[j], after[j], demand[j], heaviest[j], fastest[j] = 0.0, 0.0, 0.0, 0.0, 0.0
+        energy[j], after[j], scratch.demand[j], scratch.heaviest[j], scratch.fastest[j] = 0.0, 0.0, 0.0, 0.0, 0.0
     at = 0
     for b in range(len(trees) - 1):
         first, size = trees[b], trees[b + 1] - trees[b]
@@ -119,7 +156,7 @@ def motions(mass, trees, v_free, v, island, change, whole, terms, energy, after,
             for j in range(size):
                 pushed += mass[at + i * size + j] * v_free[first + j]
                 changed += mass[at + i * size + j] * (v[first + j] - v_free[first + j])
-            change[first + i] = changed
+            scratch.unbalanced[first + i] = changed
             free += v_free[first + i] * pushed
             moved += (v[first + i] - v_free[first + i]) * changed
             final += v[first + i] * (pushed + changed)
@@ -138,40 +175,43 @@ def positive(square):
 
 
 @kernel
-def demands(segments, gap_rate, heavy, joints, joint_rate, joint_size, island, energy, after, demand, reach, heaviest):
+def demands(posed, white, scratch):
     """Of each island: the motion that overlaps and joints ask for, each by itself, and its heaviest contact.
 
     energy, after: become motions, of which they are the squares on entry
-    reach: the motion that a contact of the island may have to resist
     """
+    segments, joints, island = posed.segments, posed.joints, white.island
+    energy, after, demand, heaviest = scratch.energy, scratch.after, scratch.demand, scratch.heaviest
     for i in range(len(segments)):
         if segments[i, 1] > 0:
             at = island[segments[i, 0]]
-            heaviest[at] = max(heaviest[at], heavy[i])
-            if gap_rate[i] < 0.0:
-                demand[at] -= gap_rate[i] * heavy[i]
+            heaviest[at] = max(heaviest[at], white.heavy[i])
+            if posed.gap_rate[i] < 0.0:
+                demand[at] -= posed.gap_rate[i] * white.heavy[i]
     for k in range(len(joints)):
         first = first_moved(joints[k])
         if first >= 0:
-            demand[island[first]] += abs(joint_rate[k]) * joint_size[1, k]
+            demand[island[first]] += abs(posed.joint_rate[k]) * white.joint_size[1, k]
     for j in range(len(island)):
         if island[j] == j:
             energy[j], after[j] = energy[j] ** 0.5, after[j] ** 0.5
-            reach[j] = energy[j] + demand[j]
+            scratch.reach[j] = energy[j] + demand[j]
 
 
 @kernel
-def own_terms(segments, scale, impulse, trees, joints, joint_impulse, joint_size, island, reach, heaviest, terms):
+def own_terms(posed, white, impulse, joint_impulse, scratch):
     """Add to each tree what impulses move it by, each by itself, from which its motion is left by cancellation.
 
     What is allowed for rounding, ROUNDED times an impulse, is at most what the island's motion could press its heaviest
     contact with, so that no impulse is so large that it would hide a violation.
     """
+    segments, joints, trees, island = posed.segments, posed.joints, posed.trees, white.island
+    joint_size, reach, terms = white.joint_size, scratch.reach, scratch.terms
     for i in range(len(segments)):
         if segments[i, 1] > 0:
             at = island[segments[i, 0]]
             pressed = max(abs(impulse[i, 0]), abs(impulse[i, 1]), abs(impulse[i, 2]))
-            pressed = min(pressed, heaviest[at] * reach[at] / ROUNDED) / scale[i]
+            pressed = min(pressed, scratch.heaviest[at] * reach[at] / ROUNDED) / white.scale[i]
             terms[segments[i, 0]] += pressed
             if segments[i, 3] > 0:
                 terms[segments[i, 2]] += pressed
@@ -186,33 +226,35 @@ def own_terms(segments, scale, impulse, trees, joints, joint_impulse, joint_size
 
 
 @kernel
-def free_speed(rows, segment, gap_rate, scale, v_free, v_held, island, whole, reach):
-    """The fastest free motion along a contact, in m/s, joints held or not; 0 if it cannot close in this step."""
+def free_speed(posed, white, i, scratch):
+    """The fastest free motion along contact i, in m/s, joints held or not; 0 if it cannot close in this step."""
+    rows, segment, gap_rate, scale = posed.rows[i], posed.segments[i], posed.gap_rate[i], white.scale[i]
+    whole = scratch.whole
     if segment[1] == 0:
         return abs(gap_rate)
-    at = island[segment[0]]
-    if not scale * gap_rate <= 3.0**0.5 * reach[at]:
+    if not scale * gap_rate <= 3.0**0.5 * scratch.reach[white.island[segment[0]]]:
         return 0.0
-    u0, u1, u2 = rows_dot(rows, segment, v_free)
+    u0, u1, u2 = rows_dot(rows, segment, posed.velocity)
     size = max(abs(u0), abs(u1), abs(u2), -gap_rate, -u0 - gap_rate)
-    if len(v_held) > 0:
-        u0, u1, u2 = rows_dot(rows, segment, v_held)
+    if len(white.held) > 0:
+        u0, u1, u2 = rows_dot(rows, segment, white.held)
         size = max(size, abs(u0), abs(u1), abs(u2), -u0 - gap_rate)
     return max(size, ROUNDED / scale * (whole[segment[0]] + run_start(segment[2], segment[3], whole)))
 
 
 @kernel
-def judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, energy, after, demand, found):
+def judge_trees(posed, white, bounded, scratch, found):
     """Momentum of every tree, against its own terms, and the energy of every island; `unbalanced` becomes a velocity.
 
     bounded: whether the law adds no energy, so that the motion after the step, (v · M v)^½, is at most that before it
         and AMPLIFIED times what overlaps and joints ask for
     """
     residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess = found
+    trees, island, terms, fastest = posed.trees, white.island, scratch.terms, scratch.fastest
     at = 0
     for b in range(len(trees) - 1):
         first, size = trees[b], trees[b + 1] - trees[b]
-        part, L = unbalanced[first : first + size], factor[at : at + size * size]
+        part, L = scratch.unbalanced[first : first + size], white.factor[at : at + size * size]
         back_substitute(L, size, part)
         lost = dot(part, part, size) ** 0.5
         forward_substitute(L, size, part)
@@ -221,8 +263,8 @@ def judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, ener
             if worse(ratio, residual):
                 residual, where, scale = ratio, -1, fastest[island[first]]
             if bounded and island[first] == first:
-                allowed = energy[first] + AMPLIFIED * demand[first]
-                much = after[first] - (1.0 + ROUNDED) * allowed
+                allowed = scratch.energy[first] + AMPLIFIED * scratch.demand[first]
+                much = scratch.after[first] - (1.0 + ROUNDED) * allowed
                 much = 0.0 if much <= 0.0 else over(much, allowed)
                 excess = much if worse(much, excess) else excess
                 if worse(much, residual):
@@ -232,9 +274,10 @@ def judge_trees(factor, trees, island, bounded, unbalanced, terms, fastest, ener
 
 
 @kernel
-def judge_joints(joints, joint_rate, joint_size, trees, v_free, v, island, terms, fastest, found):
+def judge_joints(posed, white, v, scratch, found):
     """Bilateral rows, each against its own free motion; rows that are rounding beside others count as zero."""
     residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess = found
+    joints, joint_rate, joint_size, trees = posed.joints, posed.joint_rate, white.joint_size, posed.trees
     m, longest = len(v), 0.0
     for k in range(len(joints)):
         longest = max(longest, 1.0 / joint_size[0, k] if joint_size[0, k] > 0.0 else 0.0)
@@ -243,15 +286,15 @@ def judge_joints(joints, joint_rate, joint_size, trees, v_free, v, island, terms
         off, size = abs(joint_rate[k]), abs(joint_rate[k])
         if length > NOISE_ROW * longest:
             off = abs(dot(joints[k], v, m) + joint_rate[k])
-            size = abs(dot(joints[k], v_free, m) + joint_rate[k])
+            size = abs(dot(joints[k], posed.velocity, m) + joint_rate[k])
             for b in range(len(trees) - 1):
                 if moves(joints[k], trees[b], trees[b + 1]):
-                    size = max(size, ROUNDED * length * terms[trees[b]])
+                    size = max(size, ROUNDED * length * scratch.terms[trees[b]])
         joint = off if not off <= joint else joint  # NaN stays
         ratio = over(off, size)
         if worse(ratio, residual):
             first = first_moved(joints[k])
-            residual, where, scale = ratio, -1, fastest[island[first]] if first >= 0 else 0.0
+            residual, where, scale = ratio, -1, scratch.fastest[white.island[first]] if first >= 0 else 0.0
     return residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess
 
 
@@ -300,21 +343,16 @@ def direction(slip, i):
 
 
 @kernel
-def judge_contact(
-    law, facets, rotation, implicit, side, friction, viscosity, scale, slip, impulse, u, free1, free2, lost, i,
-    size, against, found,
-):  # fmt: skip
+def judge_contact(law, part, impulse, u, i, size, against, found):
     """The certificate with contact i added; size: of free velocities on its island; against: what it is judged by."""
     residual, where, penetration, complementarity, cone, dissipation, momentum, joint, of, beyond, excess = found
-    W = 1.0 / (scale * scale)
-    normal, p1, p2, u1, u2 = impulse[0], impulse[1], impulse[2], u[1], u[2]
+    W, lost, slip = 1.0 / (part.scale * part.scale), part.lost, part.slip
+    normal, p1, p2 = impulse[0], impulse[1], impulse[2]
     through = max(-u[0], 0.0)
     gap = abs(min(u[0], W * normal))
-    radius = friction * max(normal, 0.0)
-    outside, lazy = tangential(
-        law, facets, rotation, implicit, side, radius, viscosity, W, normal, p1, p2, u1, u2, free1, free2
-    )
-    slides = law >= CONE and slip[0] == slip[0]  # not NaN: the direction is known
+    radius = part.friction * max(normal, 0.0)
+    outside, lazy = tangential(law, part, radius, W, impulse, u)
+    slides = law.kind >= CONE and slip[0] == slip[0]  # not NaN: the direction is known
     if slides:
         outside, lazy = 0.0, W * length(p1 + radius * slip[0], p2 + radius * slip[1])
     here = over(max(through, gap, outside, lazy, lost), against)
@@ -322,12 +360,12 @@ def judge_contact(
         here = np.nan
     if here > residual or not np.isfinite(here) or (where < 0 and here >= residual):
         residual, where, of = here, i, size
-    if law == NO_SLIP:
+    if law.kind == NO_SLIP:
         beyond = max(beyond, over(min(max(u[0], 0.0), W * length(p1, p2)), size))
-    if law == CONE and not slides:
+    if law.kind == CONE and not slides:
         beyond = max(beyond, over(max(outside, lazy), size))
-    elif law > CONE and not slides:
-        out, late = tangential(CONE, 0, 0.0, False, 1.0, radius, 0.0, W, normal, p1, p2, u1, u2, free1, free2)
+    elif law.kind > CONE and not slides:
+        out, late = tangential(TRUE_CONE, part, radius, W, impulse, u)
         beyond = max(beyond, over(max(out, late), size))
     return (
         residual, where, max(penetration, through), max(complementarity, gap), max(cone, outside),
@@ -353,25 +391,26 @@ def length(x, y):
 
 
 @kernel
-def tangential(law, facets, rotation, implicit, side, radius, viscosity, W, normal, p1, p2, u1, u2, free1, free2):
+def tangential(law, part, radius, W, impulse, u):
     """(how far p_t lies outside of what the law allows, how far it is from opposing the sliding), in m/s."""
+    p1, p2, u1, u2 = impulse[1], impulse[2], u[1], u[2]
     size = length(p1, p2)
-    if law == FRICTIONLESS:
+    if law.kind == FRICTIONLESS:
         return W * size, 0.0
-    if law == VISCOUS:
-        v1, v2 = (u1, u2) if implicit else (free1, free2)
-        return 0.0, W * length(p1 + viscosity * v1, p2 + viscosity * v2)
-    if law == NO_SLIP:  # no slip, or no impulse at all
-        return 0.0, min(length(u1, u2), W * (size + abs(normal)))
+    if law.kind == VISCOUS:
+        v1, v2 = (u1, u2) if law.implicit else (part.free1, part.free2)
+        return 0.0, W * length(p1 + part.viscosity * v1, p2 + part.viscosity * v2)
+    if law.kind == NO_SLIP:  # no slip, or no impulse at all
+        return 0.0, min(length(u1, u2), W * (size + abs(impulse[0])))
     y1, y2 = p1 - u1 / W, p2 - u2 / W
-    if law == CONE:
+    if law.kind == CONE:
         a1, a2 = onto_disc(y1, y2, radius)
         return W * max(size - radius, 0.0), W * length(p1 - a1, p2 - a2)
-    if law == PYRAMID:
-        b1, b2 = onto_polygon(p1, p2, radius, facets, rotation)
-        a1, a2 = onto_polygon(y1, y2, radius, facets, rotation)
+    if law.kind == PYRAMID:
+        b1, b2 = onto_polygon(p1, p2, radius, law.facets, law.rotation)
+        a1, a2 = onto_polygon(y1, y2, radius, law.facets, law.rotation)
     else:
-        side = side * radius
+        side = law.side * radius
         b1, b2 = min(max(p1, -side), side), min(max(p2, -side), side)
         a1, a2 = min(max(y1, -side), side), min(max(y2, -side), side)
     return W * length(p1 - b1, p2 - b2), W * length(p1 - a1, p2 - a2)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stiction.contacts.gather import Gathered
+    from stiction.contacts.gather import Constraints
     from stiction.solutions.contact import ContactSolution
 
 
@@ -42,7 +42,7 @@ class Touch(NamedTuple):
 class Contacts:
     """The contacts of a step as arrays, one row a contact; iterate for `Touch`es, print for a table."""
 
-    def __init__(self, model: Any, data: Any, found: Gathered, solution: ContactSolution) -> None:
+    def __init__(self, model: Any, data: Any, found: Constraints, solution: ContactSolution) -> None:
         chosen = np.flatnonzero(found.kind == CONTACT)
         source = found.source[chosen]
         contact = data.contact

@@ -10,18 +10,18 @@ from stiction.bodies.inputs import MAXVAL
 from stiction.bodies.motion import moved
 from stiction.bodies.stages import advance
 from stiction.bodies.state import energy
-from stiction.contacts.gather import DRY, Gathered, gather
+from stiction.contacts.gather import DRY, Constraints, gather
 from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
 from stiction.problems.laws import Frictionless, Viscous, kind
 from stiction.solutions.status import Status
 from stiction.solvers.baraff.baraff import impulse_along
 from stiction.solvers.solve import solve
-from stiction.stepping.engine import viscosities
 from stiction.stepping.event_calm import calmed
 from stiction.stepping.event_forces import Forces, pose
 from stiction.stepping.event_motion import TINY, Landing, Moment, Motion
 from stiction.stepping.event_rows import extended, inertia, joint_speeds, select, speeds
+from stiction.stepping.pose import viscosities
 from stiction.stepping.report import Report
 
 if TYPE_CHECKING:
@@ -43,10 +43,11 @@ class Course(Motion):
         self.blows = self.pieces = 0
         self.calmed = -1
         self.notes: list[str] = []
-        self.caught: tuple[Gathered, NDArray[np.bool_]] | None = None
+        self.caught: tuple[Constraints, NDArray[np.bool_]] | None = None
 
     def run(self) -> Report:
-        found = self.engine.look()
+        self.engine.look()
+        found = self.engine.gather()
         self.probe.follow(self.data)
         potential, kinetic = energy(self.model, self.data)
         begin = float(self.data.time)
@@ -81,12 +82,12 @@ class Course(Motion):
             self.data.time += landing.h
             found = self.look()
 
-    def look(self) -> Gathered:
+    def look(self) -> Constraints:
         """Contacts and forces at the present state, with the controls as they are."""
         self.engine.refresh()
         return gather(self.engine.memory)
 
-    def classify(self, found: Gathered) -> Moment:
+    def classify(self, found: Constraints) -> Moment:
         """Which contacts bear, and which of them slide."""
         v = extended(found, np.array(self.data.qvel))
         u = speeds(found, v)
@@ -113,7 +114,7 @@ class Course(Motion):
         self.data.qvel[:] = velocity[: self.model.nv]
         return True
 
-    def still_caught(self, found: Gathered) -> NDArray[np.bool_]:
+    def still_caught(self, found: Constraints) -> NDArray[np.bool_]:
         """(n,) contacts whose sliding has turned across itself before, in this step, and is to end with the step."""
         if self.caught is None:
             return np.zeros(found.n, bool)
@@ -231,7 +232,7 @@ class Course(Motion):
         return self.told(solution, potential, kinetic)
 
     def leave(
-        self, found: Gathered, velocity: NDArray[np.float64], impulse: NDArray[np.float64],
+        self, found: Constraints, velocity: NDArray[np.float64], impulse: NDArray[np.float64],
         joint_impulse: NDArray[np.float64], position: NDArray[np.float64], speed: NDArray[np.float64], begin: float,
     ) -> None:  # fmt: skip
         """Write forces where MuJoCo keeps its own, let it move whatever else moves, and set the state."""

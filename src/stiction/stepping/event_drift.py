@@ -17,7 +17,6 @@ import numpy as np
 
 from stiction.contacts.gather import DRY
 from stiction.problems.laws import Frictionless
-from stiction.problems.normal_form import velocities
 from stiction.solvers.solve import solve
 from stiction.stepping.event_forces import pose
 from stiction.stepping.event_rows import joint_speeds, select, set_speeds, speeds, spread
@@ -25,7 +24,7 @@ from stiction.stepping.event_rows import joint_speeds, select, set_speeds, speed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.contacts.gather import Gathered
+    from stiction.contacts.gather import Constraints
     from stiction.problems.contact import ContactProblem
 
 DEPENDENT = (1e-12, 1e-8, 1e-4)  # eigenvalues, over the largest, of rows that say nothing new, tried in turn
@@ -33,7 +32,7 @@ FARTHER = 10.0  # times the largest error: how far a contact may move when error
 
 
 def back_in_place(
-    found: Gathered, mass: NDArray[np.float64], closed: NDArray[np.int64], most: float, exact: float
+    found: Constraints, mass: NDArray[np.float64], closed: NDArray[np.int64], most: float, exact: float
 ) -> tuple[NDArray[np.float64] | None, float]:
     """(m,) displacement that closes these contacts and joints, each by `most` at most, and by how much the farthest.
 
@@ -49,7 +48,7 @@ def back_in_place(
 
 
 def pushed_apart(
-    found: Gathered, mass: NDArray[np.float64], most: float, exact: float
+    found: Constraints, mass: NDArray[np.float64], most: float, exact: float
 ) -> tuple[NDArray[np.float64] | None, float]:
     """(m,) least displacement after which no contact overlaps, and by how much the farthest moved.
 
@@ -69,7 +68,7 @@ def pushed_apart(
 
 
 def back_at_rest(
-    found: Gathered, mass: NDArray[np.float64], v: NDArray[np.float64], closed: NDArray[np.int64],
+    found: Constraints, mass: NDArray[np.float64], v: NDArray[np.float64], closed: NDArray[np.int64],
     stuck: NDArray[np.int64], exact: float,
 ) -> NDArray[np.float64] | None:  # fmt: skip
     """(m,) velocities at which these contacts do not open, or not slide; None if v is such, up to `exact`."""
@@ -96,7 +95,7 @@ def nearest(
     contact much farther than `off`, the largest error.
     """
     impulse = np.zeros((problem.n, 3))
-    start = velocities(problem, impulse)[1]
+    start = problem.respond(impulse)[0]
     if not contacts.size:
         return start
     white = problem.whitened
@@ -112,7 +111,7 @@ def nearest(
         for _ in range(2):
             wanted = size * (target - after[contacts, parts])
             np.add.at(impulse, (contacts, parts), size * (some @ ((some.T @ wanted) / values[large])))
-            velocity = velocities(problem, impulse)[1]
+            velocity = problem.respond(impulse)[0]
             set_speeds(problem.rows, problem.segments, velocity, after)
         if np.abs(after - before).max() <= FARTHER * off:
             return velocity

@@ -19,22 +19,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from stiction.contacts.gather import DRY
-from stiction.errors import InvalidScene, SolveFailed
-from stiction.problems.contact import densified, restored
+from stiction.errors import SolveFailed
+from stiction.problems.contact import ContactProblem, densified
 from stiction.problems.laws import Viscous, kind
 from stiction.solutions.contact import Mode
 from stiction.solvers.auto import Auto
 from stiction.solvers.baraff.baraff import Baraff
 from stiction.solvers.solve import solve
-from stiction.stepping.engine import viscosities
 from stiction.stepping.event_rows import joint_rows, speeds
+from stiction.stepping.pose import refuse_dry_friction, viscosities
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.contacts.gather import Gathered
-    from stiction.problems.contact import ContactProblem
+    from stiction.contacts.gather import Constraints
     from stiction.problems.laws import Law
     from stiction.solutions.contact import ContactSolution
 
@@ -50,40 +48,26 @@ class Forces(NamedTuple):
 
 
 def pose(
-    found: Gathered, mass: NDArray[np.float64], law: Law, *, velocity: NDArray[np.float64],
+    found: Constraints, mass: NDArray[np.float64], law: Law, *, velocity: NDArray[np.float64],
     gap_rate: NDArray[np.float64] | None = None, joint_rate: NDArray[np.float64] | None = None,
     slip: NDArray[np.float64] | None = None, viscosity: float | None = None,
 ) -> ContactProblem:  # fmt: skip
     """A contact problem with the rows of a moment."""
-    n, joints = found.n, joint_rows(found)
-    return restored({
-        "mass": mass,
-        "trees": found.starts,
-        "velocity": velocity,
-        "rows": found.rows,
-        "segments": found.segments,
-        "friction": found.friction,
-        "gap_rate": np.zeros(n) if gap_rate is None else gap_rate,
-        "joints": joints,
-        "joint_rate": np.zeros(len(joints)) if joint_rate is None else joint_rate,
-        "viscosity": None if viscosity is None else np.full(n, viscosity),
-        "slip": slip,
-        "law": law,
-        "delassus": None,
-        "offset": None,
-        "dim": 3,
-    })  # fmt: skip
+    return ContactProblem.from_checked(
+        mass=mass, trees=found.starts, velocity=velocity, rows=found.rows, segments=found.segments,
+        friction=found.friction, gap_rate=gap_rate, joints=joint_rows(found), joint_rate=joint_rate,
+        viscosity=None if viscosity is None else np.full(found.n, viscosity), slip=slip, law=law,
+    )  # fmt: skip
 
 
 def pose_forces(
-    found: Gathered, mass: NDArray[np.float64], law: Law, velocity: NDArray[np.float64], free: NDArray[np.float64],
+    found: Constraints, mass: NDArray[np.float64], law: Law, velocity: NDArray[np.float64], free: NDArray[np.float64],
     slip: NDArray[np.float64], bent: NDArray[np.float64], joints_bent: NDArray[np.float64],
     viscosity: float | None, h: float,
 ) -> tuple[ContactProblem, NDArray[np.float64]]:  # fmt: skip
     """The problem of forces, and d, by which its accelerations exceed the true ones."""
     if isinstance(law, Viscous):
-        if (found.kind == DRY).any():
-            raise InvalidScene(f"dry friction of joints (frictionloss) needs a law of Coulomb's, not {law}")
+        refuse_dry_friction(found, law)
         c = viscosities(viscosity)
         d, viscosity = (velocity / h, h * c) if law.implicit else (velocity - free, c)
     else:
@@ -98,7 +82,7 @@ def pose_forces(
 
 
 def straightened(
-    found: Gathered, free: NDArray[np.float64], slip: NDArray[np.float64], bent: NDArray[np.float64]
+    found: Constraints, free: NDArray[np.float64], slip: NDArray[np.float64], bent: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """d with T d = Ṫv at the contacts that do not slide."""
     still = np.flatnonzero(np.isnan(slip[:, 0]) & (found.friction > 0.0))

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stiction.bodies.motion import Probe, moved
-from stiction.contacts.gather import DRY, Gathered, gather
+from stiction.contacts.gather import DRY, Constraints, gather
 from stiction.contacts.identity import match
 from stiction.solutions.contact import Mode
 from stiction.stepping.event_drift import back_at_rest, back_in_place, pushed_apart
@@ -53,9 +53,9 @@ class Moment(NamedTuple):
     brake: (k, 2) deceleration with which sliding that is caught would end with the step (see `Course.catch`)
     """
 
-    found: Gathered
+    found: Constraints
     chosen: NDArray[np.int64]
-    bearing: Gathered
+    bearing: Constraints
     mass: NDArray[np.float64]
     v: NDArray[np.float64]
     u: NDArray[np.float64]
@@ -74,7 +74,7 @@ class Landing(NamedTuple):
     h: float
     position: NDArray[np.float64]
     velocity: NDArray[np.float64]
-    found: Gathered
+    found: Constraints
     mass: NDArray[np.float64]
     origin: NDArray[np.int64]
     clear: float
@@ -204,7 +204,9 @@ class Motion:
         here = Moment(found, chosen, bearing, inertia(self.probe.memory, found), v, u, slip, brake)
         return self.forces(self.probe.memory, here, position)
 
-    def clear(self, moment: Moment, found: Gathered, origin: NDArray[np.int64], velocity: NDArray[np.float64]) -> float:
+    def clear(
+        self, moment: Moment, found: Constraints, origin: NDArray[np.int64], velocity: NDArray[np.float64]
+    ) -> float:
         """How far everything is from an event: negative once it has happened, within ±1 it is there."""
         if not found.n:
             return math.inf
@@ -275,6 +277,6 @@ class Motion:
             position = moved(self.model, position, shift[: self.model.nv], 1.0)
         return position
 
-    def origins(self, old: Gathered, new: Gathered) -> NDArray[np.int64]:
+    def origins(self, old: Constraints, new: Constraints) -> NDArray[np.int64]:
         """(n,) for each contact its number at the beginning, -1 if it is new."""
         return match(self.probe.memory, old, new) if old.n and new.n else np.full(new.n, -1)

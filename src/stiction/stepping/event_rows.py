@@ -18,8 +18,9 @@ from stiction.bodies.dynamics import inertia_of_tree
 from stiction.bodies.motion import moved
 from stiction.bodies.pointers import ints
 from stiction.compiled import kernel
-from stiction.contacts.gather import CONTACTS, VELOCITIES, Gathered, gather
+from stiction.contacts.gather import Constraints, gather
 from stiction.contacts.identity import match
+from stiction.runs import spread_row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,28 +28,20 @@ if TYPE_CHECKING:
     from stiction.bodies.memory import Memory
     from stiction.bodies.motion import Probe
 
+BY_CONTACT = ("rows", "friction", "gap", "spot", "segments", "kind", "address", "source", "pair")
 
-def select(found: Gathered, chosen: NDArray[np.int64]) -> Gathered:
+
+def select(found: Constraints, chosen: NDArray[np.int64]) -> Constraints:
     """The same moment with these contacts only."""
-    counts = found.counts.copy()
-    counts[CONTACTS] = len(chosen)
-    numbers = (
-        found.mass, found.free, found.rows[chosen].ravel(), found.friction[chosen], found.gap[chosen],
-        found.spot[chosen].ravel(), found.joints.ravel(), found.joint_gap,
-    )  # fmt: skip
-    places = (
-        found.starts, found.segments[chosen].ravel(), found.joint_segments.ravel(), found.kind[chosen],
-        found.address[chosen], found.source[chosen], found.pair[chosen].ravel(),
-    )  # fmt: skip
-    return Gathered(counts, np.concatenate(numbers), np.concatenate(places))
+    return found._replace(**{name: getattr(found, name)[chosen] for name in BY_CONTACT})
 
 
-def extended(found: Gathered, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
+def extended(found: Constraints, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
     """(m,) velocities with those that only dry friction knows, which stand still."""
-    return np.append(velocity, np.zeros(int(found.counts[VELOCITIES]) - velocity.size))
+    return np.append(velocity, np.zeros(len(found.free) - velocity.size))
 
 
-def speeds(found: Gathered, v: NDArray[np.float64]) -> NDArray[np.float64]:
+def speeds(found: Constraints, v: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, 3) relative velocities n, t1, t2 of the contacts."""
     u = np.empty((found.n, 3))
     if found.n:
@@ -56,7 +49,7 @@ def speeds(found: Gathered, v: NDArray[np.float64]) -> NDArray[np.float64]:
     return u
 
 
-def joint_speeds(found: Gathered, v: NDArray[np.float64]) -> NDArray[np.float64]:
+def joint_speeds(found: Constraints, v: NDArray[np.float64]) -> NDArray[np.float64]:
     """(j,) rates of the bilateral rows, which should be zero."""
     rows, segments = found.joints, found.joint_segments
     u = np.empty((len(rows), 1))
@@ -65,23 +58,22 @@ def joint_speeds(found: Gathered, v: NDArray[np.float64]) -> NDArray[np.float64]
     return u[:, 0]
 
 
-def joint_rows(found: Gathered) -> NDArray[np.float64]:
+def joint_rows(found: Constraints) -> NDArray[np.float64]:
     """(j, m) bilateral rows over all velocities."""
-    rows, segments = found.joints, found.joint_segments
-    whole = np.zeros((len(rows), int(found.counts[VELOCITIES])))
-    if len(rows):
-        spread(rows, segments, whole)
+    whole = np.zeros((len(found.joints), len(found.free)))
+    if len(whole):
+        spread(found.joints, found.joint_segments, whole)
     return whole
 
 
-def inertia(memory: Memory, found: Gathered) -> NDArray[np.float64]:
-    """(entries,) blocks of the mass without the dampers that `Gathered.mass` holds."""
+def inertia(memory: Memory, found: Constraints) -> NDArray[np.float64]:
+    """(entries,) blocks of the mass without the dampers that `Constraints.mass` holds."""
     mass: NDArray[np.float64] = found.mass.copy()
     set_inertia(memory.model, memory.data, mass)
     return mass
 
 
-def counterparts(memory: Memory, old: Gathered, new: Gathered) -> NDArray[np.int64]:
+def counterparts(memory: Memory, old: Constraints, new: Constraints) -> NDArray[np.int64]:
     """(n,) for each old contact its number in the new moment, -1 if it is gone."""
     where = np.full(old.n, -1)
     if old.n and new.n:
@@ -92,7 +84,7 @@ def counterparts(memory: Memory, old: Gathered, new: Gathered) -> NDArray[np.int
 
 
 def bend(
-    probe: Probe, found: Gathered, position: NDArray[np.float64], velocity: NDArray[np.float64], stride: float
+    probe: Probe, found: Constraints, position: NDArray[np.float64], velocity: NDArray[np.float64], stride: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(n, 3) change of the contacts' velocities and (j,) of the bilateral rows, from the change of their rows."""
     n, j = found.n, len(found.joints)
@@ -130,11 +122,7 @@ def set_speeds(rows, segments, v, u):
 @kernel
 def spread(rows, segments, whole):
     for i in range(len(rows)):
-        first, length, second, more = segments[i, 0], segments[i, 1], segments[i, 2], segments[i, 3]
-        for e in range(length):
-            whole[i, first + e] = rows[i, e]
-        for e in range(more):
-            whole[i, second + e] = rows[i, length + e]
+        spread_row(rows[i], segments[i], whole[i])
 
 
 @kernel

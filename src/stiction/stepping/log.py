@@ -39,15 +39,15 @@ import numpy as np
 from stiction.bodies.state import names
 from stiction.solutions.contact import Mode
 from stiction.stepping.event_driven import EventDriven
+from stiction.stepping.fused import Fused
 from stiction.stepping.log_files import STEP, Record, load, part_of, remove_parts, writer
-from stiction.stepping.quick import Quick
 
 if TYPE_CHECKING:
     import os
 
     from numpy.typing import NDArray
 
-    from stiction.contacts.gather import Gathered
+    from stiction.contacts.gather import Constraints
     from stiction.stepping.report import Report
     from stiction.stepping.simulation import Simulation
 
@@ -154,10 +154,10 @@ class Log:
             self.part, self.part_begin = self.part + 1, self.count
 
 
-def contacts_of(report: Report, found: Gathered) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
+def contacts_of(report: Report, found: Constraints) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
     """Which of the gathered are contacts between geoms, their velocities and modes."""
     answer: Any = report._answer  # a solution that is put together when asked for, which a log must not do
-    if isinstance(answer, Quick):
+    if isinstance(answer, Fused):
         _, _, u, mode = answer.answer
     else:
         u, mode = answer.contact_velocity, answer.mode
@@ -165,7 +165,7 @@ def contacts_of(report: Report, found: Gathered) -> tuple[NDArray[np.int64], Arr
     return near, u[near], mode[near]
 
 
-def sliding(found: Gathered, near: NDArray[np.int64], velocity: Array) -> Array:
+def sliding(found: Constraints, near: NDArray[np.int64], velocity: Array) -> Array:
     """(n, 3) velocities at contacts."""
     u = np.zeros((len(near), 3))
     for place, i in enumerate(near):

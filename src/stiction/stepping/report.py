@@ -8,7 +8,7 @@ from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.notebook import contacts, counted, verdict_words
 
 if TYPE_CHECKING:
-    from stiction.stepping.quick import Quick
+    from stiction.stepping.fused import Fused
 
 
 class Report:
@@ -19,7 +19,7 @@ class Report:
 
     __slots__ = ("_answer", "kinetic", "potential", "time")
 
-    def __init__(self, time: float, potential: float, kinetic: float, answer: ContactSolution | Quick) -> None:
+    def __init__(self, time: float, potential: float, kinetic: float, answer: ContactSolution | Fused) -> None:
         self.time, self.potential, self.kinetic = time, potential, kinetic
         self._answer = answer
 

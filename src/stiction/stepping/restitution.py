@@ -20,7 +20,7 @@ from stiction.errors import InvalidProblem, InvalidScene
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.contacts.gather import Gathered
+    from stiction.contacts.gather import Constraints
 
 Given = float | Mapping[str | tuple[str, str], float] | tuple[tuple[tuple[str, ...], float], ...]
 
@@ -78,7 +78,7 @@ def table(model: Any, owner: str, given: Given) -> Table:
     return found
 
 
-def coefficients(table: Table, found: Gathered) -> NDArray[np.float64]:
+def coefficients(table: Table, found: Constraints) -> NDArray[np.float64]:
     """(n,) of the contacts of a step."""
     touching = found.kind == CONTACT
     pair = np.where(touching[:, None], found.pair, 0)

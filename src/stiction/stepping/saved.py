@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.contacts.gather import INTS, Gathered, lengths
+from stiction.contacts.gather import LENGTHS, Constraints, sizes, views
 from stiction.errors import InvalidScene
 from stiction.problems.files import LAWS
 from stiction.solvers import ALL, Auto
 from stiction.stepping.event_driven import EventDriven
+from stiction.stepping.record import lengths
 from stiction.stepping.time_stepping import TimeStepping
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "stiction-simulation", 1
 SOLVERS: dict[str, Any] = {each.__name__: each for each in (Auto, *ALL)}
 STEPPERS: dict[str, Any] = {each.__name__: each for each in (TimeStepping, EventDriven)}
+COUNTS = 10  # numbers that say how much the two flat arrays hold
 MOST = 1 << 30  # of a count, so that products of counts do not overflow
 
 
@@ -86,18 +88,27 @@ def made(description: Any, known: dict[str, Any]) -> Any:
     return known[description["name"]](**options)
 
 
-def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Gathered, NDArray[np.float64]]:
+def arrays_of(found: Constraints) -> dict[str, NDArray[Any]]:
+    """Constraints as they are saved: lengths and sizes of all arrays, and these in two flat ones."""
+    floats, ints = (
+        np.concatenate([each.ravel() for each in found if each.dtype == kind]) for kind in (np.float64, np.int64)
+    )
+    return {"counts": np.array([*lengths(found), 0, len(floats), len(ints)]), "floats": floats, "ints": ints}
+
+
+def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.float64]]:
     """What the last step found, and its impulses, if the arrays hold what `counts` says: kernels do not ask."""
     kinds = {"counts": np.int64, "floats": np.float64, "ints": np.int64}
     counts, floats, ints = (fields[name] for name in kinds)
     for name, kind in kinds.items():
         if fields[name].ndim != 1 or fields[name].dtype != kind:
             raise InvalidScene(f"{name} must be a vector of {kind.__name__}")
-    if len(counts) != INTS + 1 or (counts < 0).any() or (counts > MOST).any():
-        raise InvalidScene(f"counts must be {INTS + 1} numbers from 0 to {MOST}")
-    if lengths(counts)[0] > len(floats) or lengths(counts)[1] > len(ints):
+    if len(counts) != COUNTS or (counts < 0).any() or (counts > MOST).any():
+        raise InvalidScene(f"counts must be {COUNTS} numbers from 0 to {MOST}")
+    own = counts[: len(LENGTHS)].tolist()
+    if sizes(*own)[0] > len(floats) or sizes(*own)[1] > len(ints):
         raise InvalidScene("floats and ints are shorter than counts says")
-    found, impulse = Gathered(counts, floats, ints), fields["impulse"]
+    found, impulse = views(*own, floats, ints), fields["impulse"]
     if impulse.shape != (found.n, 3) or impulse.dtype != np.float64:
         raise InvalidScene(f"impulse must have shape ({found.n}, 3), got {impulse.shape}")
     return found, impulse

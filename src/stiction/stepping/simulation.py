@@ -135,7 +135,7 @@ class Simulation:
             "scene": json.dumps({"margin": self.scene.margin, "ignore": list(self.scene.ignore)}),
         }
         if gathered is not None:
-            fields |= {"counts": gathered.counts, "floats": gathered.floats, "ints": gathered.ints}
+            fields |= saved.arrays_of(gathered)
         write_arrays(Path(path), saved.sealed(fields))
 
     @classmethod

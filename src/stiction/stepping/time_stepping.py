@@ -4,9 +4,9 @@
 
 A contact is known before it touches, and closes its gap in the step in which it arrives: nothing overlaps but by the
 curvature of the motion, and what overlaps is taken back at a bounded speed; gaps of the size of rounding count as
-closed (`engine.set_rates`). Impacts are inelastic unless a coefficient
-of restitution e is given: Newton's, u_n⁺ >= -e u_n⁻ where a contact hits, or Poisson's, which stops it, gives back e
-times the normal impulse that this took, and solves once more.
+closed (`pose.set_rates`). Impacts are inelastic unless a coefficient of restitution e is given: Newton's,
+u_n⁺ >= -e u_n⁻ where a contact hits, or Poisson's, which stops it, gives back e times the normal impulse that this
+took, and solves once more.
 
 [StewartTrinkle1996], [AnitescuPotra1997]; symplectic in free motion.
 """
@@ -20,14 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.bodies.stages import advance
-from stiction.contacts.gather import gather
 from stiction.errors import InvalidProblem
-from stiction.problems.contact import restored
 from stiction.problems.laws import Coulomb
 from stiction.solvers.auto import Auto
 from stiction.solvers.solve import solve
-from stiction.stepping.engine import hit, pose
-from stiction.stepping.quick import quick_step
+from stiction.stepping.fused import Settings, fused_step
+from stiction.stepping.pose import hit, pose
 from stiction.stepping.report import Report
 from stiction.stepping.restitution import Given, checked
 
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from stiction.solutions.contact import ContactSolution
     from stiction.solvers.contract import Solver
     from stiction.stepping.engine import Engine
+    from stiction.stepping.record import Step
 
 CONE = Coulomb()
 NOTHING = np.zeros(0)
@@ -63,14 +62,15 @@ class TimeStepping:
     viscosity: float | None = None
     tolerance: float = 1e-8
     warm: bool = True
-    aim: float = field(init=False, repr=False, compare=False)  # of solves, unless a solver has its own
+    settings: Settings = field(init=False, repr=False, compare=False)  # of fused steps
 
     def __post_init__(self) -> None:
         for name, low, high in (("recovery", 0.0, math.inf), ("tolerance", 0.0, 1.0)):
             value: Any = getattr(self, name)
             if not (isinstance(value, (int, float)) and low <= value <= high):
                 raise InvalidProblem(f"TimeStepping: {name} must be from {low:g} to {high:g}, got {value!r}")
-        object.__setattr__(self, "aim", DEFAULT.aim_of(self.tolerance))
+        settings = Settings(float(self.recovery), float(self.tolerance), DEFAULT.aim_of(self.tolerance))
+        object.__setattr__(self, "settings", settings)
         object.__setattr__(self, "restitution", checked("TimeStepping", self.restitution))
         if self.impact not in ("newton", "poisson"):
             raise InvalidProblem(f"TimeStepping: impact must be 'newton' or 'poisson', got {self.impact!r}")
@@ -79,26 +79,34 @@ class TimeStepping:
 
     def step(self, engine: Engine, law: Law, solver: Any) -> Report:
         """One step; if its contact problem is not solved, nothing has moved and SolveFailed is raised."""
-        engine.prepare()
-        model, data = engine.model, engine.data
         solver = DEFAULT if solver is None else solver
+        engine.look()
+        tried = None
         if (law is CONE or law == CONE) and isinstance(solver, Auto) and not self.restitution:
-            aim = self.aim if solver.aim is None else solver.aim
-            report = quick_step(engine, self.recovery, self.tolerance, aim, self.warm)
+            settings = self.settings if solver.aim is None else self.settings._replace(aim=solver.aim)
+            report, tried = fused_step(engine, settings, self.warm)
             if report is not None:
-                advance(engine.shadow, data, engine.senses, engine.joined)
+                advance(engine.shadow, engine.data, engine.senses, engine.joined)
                 return report
-        found, dt = gather(engine.memory), model.opt.timestep
-        bounce, before = NOTHING, None
-        if self.restitution:
-            bounce = engine.bounce("TimeStepping", self.restitution, found)
-            before = np.append(data.qvel, np.zeros(found.free.size - model.nv))
-        problem = pose(
-            found, law, dt, self.recovery, bounce if self.impact == "newton" else 0.0, self.viscosity, before
-        )
+        return self.step_apart(engine, law, solver, tried)
+
+    def step_apart(self, engine: Engine, law: Law, solver: Any, tried: Step | None) -> Report:
+        """The same verb by verb, for all laws, solvers and impacts; tried: a fused step that was not certified."""
+        data, dt, bounce, before = engine.data, engine.model.opt.timestep, NOTHING, None
+        if tried is not None:
+            found, problem = tried.constraints, tried.problem(law)
+            start: NDArray[np.float64] | None = tried.impulse
+        else:
+            found = engine.gather()
+            if self.restitution:
+                bounce = engine.bounce("TimeStepping", self.restitution, found)
+                before = np.append(data.qvel, np.zeros(found.free.size - engine.model.nv))
+            returned = bounce if self.impact == "newton" else 0.0
+            problem = pose(found, law, dt, self.recovery, returned, self.viscosity, before)
+            start = engine.start(found)
         engine.problem = problem
-        start = engine.start(found) if self.warm and solver.contract.warm else None
-        solution = solve(problem, solver, start=start, tolerance=self.tolerance)
+        warm = self.warm and solver.contract.warm
+        solution = solve(problem, solver, start=start if warm else None, tolerance=self.tolerance)
         if before is not None and self.impact == "poisson":
             solution = self.expand(problem, found.gap, before, dt, bounce, solution, solver)
         potential, kinetic = data.energy.tolist()
@@ -127,9 +135,7 @@ class TimeStepping:
         if not returned.any():
             return pressed
         raised = problem.respond(pressed.impulse + returned)[0]
-        fields = {**vars(problem), "velocity": raised}
-        fields.pop("whitened", None)
-        second = solve(restored(fields), solver, tolerance=self.tolerance)
+        second = solve(problem.replace(velocity=raised), solver, tolerance=self.tolerance)
         impulse = pressed.impulse + returned + second.impulse
         joint_impulse = pressed.joint_impulse + second.joint_impulse
         return second._replace(impulse=impulse, joint_impulse=joint_impulse, problem=None)

@@ -18,7 +18,7 @@ import numpy as np
 
 import stiction as st
 from stiction import optional
-from stiction.problems.normal_form import densified
+from stiction.problems.contact import densified
 from stiction.studies.results import Array
 
 DEPENDENT = 1e-10  # singular values, over the largest, of tangents that bind nothing new; rows they leave nothing of

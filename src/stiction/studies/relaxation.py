@@ -23,7 +23,7 @@ import numpy as np
 
 from stiction.compiled import kernel, workspace
 from stiction.linear import cholesky, cholesky_solve, dot
-from stiction.problems.normal_form import add_rows, rows_dot
+from stiction.runs import add_rows, rows_dot
 from stiction.solutions.status import Status
 from stiction.solvers.contract import ContactProposal, Contract
 

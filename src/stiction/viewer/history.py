@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.stepping.contacts import Contacts
-    from stiction.stepping.sheet import Sheet
+    from stiction.stepping.record import Step
     from stiction.stepping.simulation import Simulation
     from stiction.viewer.push import Grip
 
@@ -39,7 +39,7 @@ class Moment:
 
     qpos: where everything was when the last step began: there its contacts are
     state, acceleration: after the step, all that MuJoCo's next step depends on
-    sheet: the last step, whose impulses the next solve begins from; None if they were given up to save memory
+    step: the last step, whose impulses the next solve begins from; None if they were given up to save memory
     contacts: None before the first step
     friction: (n, 2) coefficients along the two tangents
     slip: (n, 2) velocity along them in m/s
@@ -50,7 +50,7 @@ class Moment:
     qpos: NDArray[np.float64]
     state: NDArray[np.float64]
     acceleration: NDArray[np.float64]
-    sheet: Sheet | None
+    step: Step | None
     law: Any
     contacts: Contacts | None = None
     friction: NDArray[np.float64] | None = None
@@ -87,8 +87,8 @@ class Moment:
     @property
     def bytes(self) -> int:
         arrays: list[Any] = [self.qpos, self.state, self.acceleration, self.friction, self.slip]
-        if self.sheet is not None:
-            arrays += [self.sheet.floats, self.sheet.ints]
+        if self.step is not None:
+            arrays += [self.step.floats, self.step.ints]
         if self.contacts is not None:
             arrays += [each for each in vars(self.contacts).values() if isinstance(each, np.ndarray)]
         return sum(each.nbytes for each in arrays if each is not None)
@@ -125,7 +125,7 @@ class History:
 
     def _strip(self, place: int) -> None:
         whole = self._moments[place]
-        self._moments[place] = replace(whole, sheet=None)
+        self._moments[place] = replace(whole, step=None)
         self.bytes -= whole.bytes - self._moments[place].bytes
         self._bare += 1
 

@@ -165,7 +165,7 @@ class Session:
         set_state(simulation.model, simulation.data, moment.state)
         simulation.data.qacc[:] = moment.acceleration
         simulation.engine = Engine(simulation.scene, simulation.data)
-        simulation.engine.last = moment.sheet
+        simulation.engine.last = moment.step
         simulation.report = None  # MuJoCo's list of contacts is that of a later step
         self.hand.began = None
         self.history.forget_after(moment.time)

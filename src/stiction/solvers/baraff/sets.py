@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from stiction.compiled import kernel
 from stiction.layout import Floats, Ints, layout
 from stiction.linear import dot, invert, times, transposed_times
-from stiction.problems.normal_form import add_row, row_dot
+from stiction.runs import add_row, row_dot
 from stiction.solvers.lcp.basis_inverse import border, strike
 
 IGNORED, OPEN, CLOSED = range(3)

@@ -29,7 +29,8 @@ import numpy as np
 from stiction.compiled import kernel, shared, workspace
 from stiction.layout import Floats, Ints, layout
 from stiction.problems.laws import Coulomb
-from stiction.problems.normal_form import rows_dot
+from stiction.problems.normal_form import SMALL, trim
+from stiction.runs import add_rows, rows_dot
 from stiction.solvers.cone_newton.anderson import Memory, accelerated_sweeps
 from stiction.solvers.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
 from stiction.solvers.cone_newton.few import few, group
@@ -71,6 +72,7 @@ CORRECTIONS = 8  # solves for what is not symmetric in a Delassus matrix
 NEGLIGIBLE = 1e-13  # velocity, in units of the normal form, that needs no correction
 BURDEN = 100.0  # impulse, in units of the normal form, of a contact whose start is balanced
 DOUBTFUL = 20.0  # violation, over the tolerance, that is blamed on rounding only after pyramids were tried
+FAR = 1e-9  # violation of the law, in units of the normal form, of impulses that are no answer yet
 CLOSE = 1e-11  # violation that is not worth an attempt by other means, whatever the tolerance
 FACETS = (16, 8, 64)  # of pyramids whose answers are begun at
 NONE = np.empty((0, 3))
@@ -135,7 +137,7 @@ class ConeNewton:
         return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse, None, trace)
 
     def _solve(self, problem: ContactProblem, start: NDArray[np.float64], max_cycles: int) -> Answer:
-        white = problem.whitened
+        white = trimmed(problem.whitened)
         answer = self._run(white, white.bias, start, max_cycles)
         if problem.delassus is None or problem.n == 0:
             return answer
@@ -156,16 +158,26 @@ class ConeNewton:
 
     def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64], max_cycles: int) -> Answer:
         n, _, width = white.rows.shape
-        segments = white.segments
-        if segments.flags.writeable:  # one compiled kernel, not one for each kind of array
-            segments = segments.view()
-            segments.flags.writeable = False
         impulse = np.empty((n, 3))
         status, steps, violation = cone_newton(
-            white.rows, segments, white.free, bias, white.friction, white.scale, white.tau, white.pace, start,
+            white.rows, white.segments, white.free, bias, white.friction, white.scale, white.tau, white.pace, start,
             max_cycles, self.max_steps, self.tolerance, *workspace(*sizes(n, len(white.free), width)), impulse,
         )  # fmt: skip
         return Answer(status, steps, violation, impulse)
+
+
+def trimmed(white: Whitened) -> Whitened:
+    """The same with runs of velocities cut where nothing moves them."""
+    if (
+        white.record is None
+        or len(white.kept)
+        or not ((white.segments[:, 3] == 0) & (white.segments[:, 1] > SMALL)).any()
+    ):
+        return white
+    rows, runs = white.rows.copy(), white.segments.copy()
+    trim(rows, runs)
+    runs.flags.writeable = False
+    return white._replace(rows=rows, segments=runs)
 
 
 class Answer(NamedTuple):
@@ -226,6 +238,10 @@ def cone_newton(
         n, m, b, rows.shape[2], floats, ints
     )
     whole = Whole(rows, segments, offset, friction)
+    violation = of_start(whole, free, bias, scale, tau, pace, start, search.now.x)
+    if violation <= tolerance:
+        copy_rows(start, p)
+        return SOLVED, 0, violation
     enough = survey(whole, free, bias, scale, tau, pace, tolerance, weight)
     warm = begin_at(start, scale, tau, p)
     if b > 0:
@@ -307,6 +323,30 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
 def relaxed(tolerance):
     """What is asked for where Newton's method has stalled: the last digits of a heap in motion cost the most steps."""
     return max(tolerance, min(STALLED * tolerance, FAIR))
+
+
+@kernel
+def of_start(whole, free, bias, scale, tau, pace, start, x):
+    """The violation of the impulses to begin with, which are the answer already of things at rest; x: scratch."""
+    if len(start) != len(bias):
+        return DIVERGED
+    for k in range(len(free)):
+        x[k] = free[k]
+    for i in range(len(start)):
+        unit = 1.0 / (scale[i] * tau)
+        add_rows(whole.rows[i], whole.segments[i], unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], x)
+    largest = 0.0
+    for i in range(len(start)):
+        unit = 1.0 / (scale[i] * tau)
+        u0, u1, u2 = rows_dot(whole.rows[i], whole.segments[i], x)
+        off, _ = alart_curnier(
+            unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], u0 + bias[i, 0], u1 + bias[i, 1],
+            u2 + bias[i, 2], whole.friction[i],
+        )  # fmt: skip
+        if not off <= FAR:
+            return DIVERGED
+        largest = max(largest, off * tau / (scale[i] * pace[i]))
+    return largest
 
 
 @kernel

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from stiction.compiled import kernel, sums
 from stiction.layout import Floats, Ints, layout
-from stiction.problems.normal_form import add_rows, rows_dot
+from stiction.runs import add_rows, rows_dot
 
 DEAF = 1e-14  # normal response of a contact to its own impulse, in units of its size, that counts as none
 BLUNT = 1e-14  # added to the tangential responses, in units of their sum: one of them is zero in the plane

@@ -18,7 +18,7 @@ no answer near by, ε grows until it has, since for large ε there always is one
 from __future__ import annotations
 
 from stiction.compiled import kernel
-from stiction.problems.normal_form import add_rows, rows_dot
+from stiction.runs import add_rows, rows_dot
 from stiction.solvers.cone_newton.one_contact import evaluate, into_cone
 from stiction.solvers.cone_newton.system import OPEN, SLIP, STICK, solve_system
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from stiction.compiled import kernel
 from stiction.layout import Floats, layout
-from stiction.problems.normal_form import add_rows, rows_dot
+from stiction.runs import add_rows, rows_dot
 from stiction.solvers.cone_newton.one_contact import Point, evaluate
 from stiction.solvers.cone_newton.proximal import copy_rows
 from stiction.solvers.cone_newton.system import OPEN, SLIP, STICK, solve_again, solve_system

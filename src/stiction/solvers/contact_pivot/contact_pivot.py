@@ -18,7 +18,7 @@ import numpy as np
 from stiction.compiled import kernel, workspace
 from stiction.linear import cholesky, dot, subtract_multiple
 from stiction.problems.laws import NoSlip, Viscous
-from stiction.problems.normal_form import add_row, row_dot
+from stiction.runs import add_row, row_dot
 from stiction.solutions.status import Status
 from stiction.solvers.contact_pivot.no_slip import binding_sizes, without_slip
 from stiction.solvers.contact_pivot.pressing import press_contacts, press_sizes

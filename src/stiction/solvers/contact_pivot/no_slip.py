@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from stiction.compiled import kernel
 from stiction.layout import Floats, Ints, layout
 from stiction.linear import dot, subtract_multiple
-from stiction.problems.normal_form import add_row, row_dot
+from stiction.runs import add_row, row_dot
 from stiction.solvers.contact_pivot.pressing import press_contacts, press_sizes
 from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED, STALLED
 

@@ -19,7 +19,7 @@ import numpy as np
 from stiction.compiled import kernel
 from stiction.layout import Floats, Ints, layout
 from stiction.linear import dot, subtract_multiple
-from stiction.problems.normal_form import add_row, row_dot
+from stiction.runs import add_row, row_dot
 from stiction.solvers.lcp.principal import MAX_ITERATIONS, RAY, SINGULAR, SOLVED
 
 NOISE = 2e-14  # violations below this part of the largest velocity are rounding

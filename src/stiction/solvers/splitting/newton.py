@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from stiction.compiled import kernel, sums
 from stiction.layout import Floats, Ints, layout
 from stiction.linear import lu, lu_solve
-from stiction.problems.normal_form import add_row, row_dot
+from stiction.runs import add_row, row_dot
 from stiction.solvers.cone_newton.step import MEMORY, highest, move, remember_only
 
 LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10

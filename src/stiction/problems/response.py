@@ -1,0 +1,98 @@
+"""What impulses at contacts lead to: velocities, and the impulses of the joints that are held meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from typing import Annotated as Array
+
+import numpy as np
+
+from stiction.compiled import kernel, read_only
+from stiction.layout import Floats, layout
+from stiction.linear import dot
+from stiction.problems.normal_form import NOISE_ROW, NONE, unwhiten_velocity, whiten_rows, whiten_velocity
+from stiction.runs import add_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.problems.contact import ContactProblem
+
+CONTRADICTION = 1e-8  # what a redundant row is off by, over its own terms, that is no rounding
+
+
+class Scratch(NamedTuple):
+    """For m velocities, j bilateral rows, and rows of a contact with `given` entries."""
+
+    x: Array[Floats, "m"]  # whitened velocities
+    alone: Array[Floats, "m if j > 0 else 0"]  # the same as if there were no joints
+    along: Array[Floats, "min(j, m)"]  # impulses of the independent bilateral rows
+    three: Array[Floats, 3, "given"]  # whitened rows of one contact
+
+
+scratch_sizes, scratch_views = layout(Scratch, "m", "j", "given")
+
+
+def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """v = M⁻¹ of all impulses from v_free, and the joint impulses that keep J v + joint_rate = 0."""
+    velocity, joint_impulse = np.empty(problem.m), np.zeros(len(problem.joints))
+    white = problem.whitened
+    if white.record is not None:
+        sizes = problem.m, len(problem.joints), problem.rows.shape[2]
+        scratch = scratch_views(*sizes, np.empty(scratch_sizes(*sizes)[0]), NONE)
+        respond(problem.posed, white.record, white.tau, len(white.kept), impulse, scratch, velocity, joint_impulse)
+    return velocity, joint_impulse
+
+
+def contradictions(problem: ContactProblem) -> NDArray[np.int64]:
+    """Which redundant bilateral rows ask for another rate than the rows that they depend on allow."""
+    white = problem.whitened
+    if len(white.kept) == len(problem.joints) or white.record is None:
+        return NONE
+    redundant = problem.redundant_joints
+    size, held = white.record.joint_size[0], white.record.held  # 1 / |row|, 0 of a zero row
+    length = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0.0)
+    rounding = length[redundant] <= NOISE_ROW * length.max()
+    rows, rate = np.where(rounding[:, None], 0.0, problem.joints[redundant]), problem.joint_rate[redundant]
+    off, asked = np.abs(rows @ held + rate), np.abs(rows @ problem.velocity + rate)
+    terms = np.abs(rows) @ np.abs(held) + np.abs(rate)
+    return np.asarray(redundant[off > CONTRADICTION * np.maximum(asked, terms)])
+
+
+@kernel
+def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse):
+    """Fill velocity and joint_impulse; rank: of the bilateral rows."""
+    x = scratch.x
+    for j in range(len(x)):
+        x[j] = white.free[j] * tau
+    for i in range(len(impulse)):
+        s = white.scale[i]
+        add_rows(white.rows[i], read_only(white.runs[i]), impulse[i, 0] / s, impulse[i, 1] / s, impulse[i, 2] / s, x)
+    unwhiten_velocity(white.factor, posed.trees, x, velocity)
+    if len(joint_impulse) > 0:
+        move_unheld(posed, white, impulse, scratch)
+        hold(white, rank, scratch, joint_impulse)
+
+
+@kernel
+def move_unheld(posed, white, impulse, scratch):
+    """The whitened velocities as if there were no joints."""
+    whiten_velocity(white.factor, posed.trees, posed.velocity, scratch.alone)
+    for i in range(len(impulse)):
+        whiten_rows(white.factor, white.place, posed.rows[i], posed.segments[i], scratch.three)
+        add_rows(scratch.three, posed.segments[i], impulse[i, 0], impulse[i, 1], impulse[i, 2], scratch.alone)
+
+
+@kernel
+def hold(white, rank, scratch, joint_impulse):
+    """Impulses of the bilateral rows: what x has beyond the free velocity and the contacts' own rows."""
+    m, along = len(scratch.x), scratch.along
+    for i in range(len(joint_impulse)):
+        joint_impulse[i] = 0.0
+    # Back substitution with the transposed triangle of the independent rows.
+    for u in range(rank - 1, -1, -1):
+        total = dot(white.basis[u], scratch.x, m) - dot(white.basis[u], scratch.alone, m)
+        for w in range(u + 1, rank):
+            total -= white.triangle[w, u] * along[w]
+        along[u] = total / white.triangle[u, u]
+        joint_impulse[white.kept[u]] = along[u]

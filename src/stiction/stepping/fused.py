@@ -1,0 +1,213 @@
+"""A whole step between two calls of MuJoCo in one compiled call, for what most steps are.
+
+Coulomb's law on the cone, no restitution: constraints are gathered, matched with the last step's, posed, whitened,
+solved by Newton's method from the last impulses, judged, and written back, by the very kernels that `gather`, `match`,
+`pose`, `solve` and `write_back` call one by one. What is not certified here is not written: the record of the step is
+handed on, with the best impulses that were found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated as Array
+
+import numpy as np
+
+from stiction.compiled import kernel, read_only
+from stiction.contacts.gather import CONTACTS, COUNTS, ENTRIES, JOINTS, SCRATCH, VELOCITIES, WIDTH, fill, measure
+from stiction.contacts.identity import carry
+from stiction.contacts.write_back import WRITTEN, write
+from stiction.layout import Floats, Ints, layout
+from stiction.problems.laws import Coulomb
+from stiction.problems.normal_form import Posed, White, make_consistent, trim, whiten_posed
+from stiction.problems.response import Scratch, respond
+from stiction.solutions.contact import ContactCertificate, ContactSolution
+from stiction.solutions.contact_laws import TRUE_CONE, Judging, judge_problem
+from stiction.solutions.status import Status
+from stiction.solvers.cone_newton.cone_newton import ConeNewton, cone_newton, sizes
+from stiction.stepping.engine import direct
+from stiction.stepping.pose import set_joints, set_rates
+from stiction.stepping.record import EMPTY, Step, record, room
+from stiction.stepping.report import Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.stepping.engine import Engine
+
+CYCLES = 4  # Newton restarts tried here; harder problems go through `solve`
+STEPS = 80  # Newton steps in each
+DONE, UNCERTIFIED, UNFIT, MORE_ROOM = range(4)
+NO_CERTIFICATE = (np.nan, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+empty, INTEGER = np.empty, np.dtype(np.int64)
+
+
+class Settings(NamedTuple):
+    """How a step is posed, solved and judged."""
+
+    recovery: float
+    tolerance: float
+    aim: float
+
+
+class Fused(Step):
+    """A step that was made in one call; builds its `ContactSolution` when asked."""
+
+    __slots__ = ("judged", "settings", "steps")
+
+    def __init__(
+        self, floats: NDArray[np.float64], ints: NDArray[np.int64], judged: tuple[Any, ...], steps: int,
+        settings: Settings,
+    ) -> None:  # fmt: skip
+        self.floats, self.ints, self.judged, self.steps, self.settings = floats, ints, judged, steps, settings
+
+    @property
+    def certificate(self) -> ContactCertificate:
+        return ContactCertificate._make(self.judged)
+
+    @property
+    def answer(self) -> tuple[Any, Any, Any, Any]:
+        """Impulses, velocities, velocities of the contacts, modes."""
+        step = self.arrays
+        return step.impulse, step.velocity, step.contact_velocity, step.mode
+
+    def solution(self) -> ContactSolution:
+        step, certificate = self.arrays, self.certificate
+        trace = (f"ConeNewton: solved, residual {certificate.residual:.1e}",)
+        return ContactSolution(
+            Status.SOLVED, step.velocity, step.impulse, step.joint_impulse, step.mode, step.contact_velocity,
+            certificate, self.steps, ConeNewton(tolerance=self.settings.aim), self.settings.tolerance, None, trace,
+            None, self.problem(Coulomb()),
+        )  # fmt: skip
+
+
+def fused_step(engine: Engine, settings: Settings, warm: bool) -> tuple[Report | None, Step | None]:
+    """Make the step that MuJoCo has prepared, but for moving on; or hand on as much of it as there is."""
+    model, data, where = engine.memory
+    old = engine.last if warm and engine.last is not None else EMPTY
+    while True:
+        floats, ints = empty(engine.sizes[0]), empty(engine.sizes[1], INTEGER)
+        if engine.fused is None:
+            arrays = (model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
+            engine.fused = direct(make_step, *arrays, settings)
+        status, steps, time, potential, kinetic, judged = engine.fused(
+            model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need, settings
+        )
+        if status != MORE_ROOM:
+            break
+        engine.make_room()
+    if status == UNCERTIFIED:
+        return None, Step(floats, ints)
+    if status == UNFIT:
+        return None, None
+    made = Fused(floats, ints, judged, steps, settings)
+    engine.problem, engine.last = None, made
+    return Report(time, potential, kinetic, made), made
+
+
+class Work(NamedTuple):
+    """The workspace of a step.
+
+    n, m, j: contacts, velocities, bilateral rows; width: of a contact's rows in normal form, and `given` as they come;
+    before, found: contacts of the last step, and those that MuJoCo has found; entries: of the mass
+    """
+
+    kept: Array[Ints, "found"]  # those of MuJoCo's contacts that count; first, as it is filled before the rest is known
+    white: White
+    response: Scratch
+    judging: Judging
+    start: Array[Floats, "n", 3]  # impulses of the last step
+    blocks: Array[Floats, "spare"]  # scratch of `gather.fill`
+    previous: Array[Ints, "n"]  # the same contact in the last step, -1 if there is none
+    taken: Array[Ints, "before"]
+    floats: Array[Floats, ...]  # for the solver
+    ints: Array[Ints, ...]
+
+
+own_sizes, work_views = layout(Work, "n", "m", "j", "width", "entries", "given", "before", "found", "spare")
+
+
+@kernel
+def work_lengths(counts, before, found):
+    """Lengths of the workspace in the order of its layout."""
+    m, j, given = counts[VELOCITIES], counts[JOINTS], counts[WIDTH]
+    width = m if j > 0 else given  # joints spread what a contact touches
+    return counts[CONTACTS], m, j, width, counts[ENTRIES], given, before, found, counts[SCRATCH]
+
+
+@kernel
+def has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
+    """Whether record and workspace are large enough; what they need is written where they are not."""
+    n, m, j, width, entries, given, _, _, spare = work_lengths(counts, before, found)
+    own, inner = own_sizes(n, m, j, width, entries, given, before, found, spare), sizes(n, m, width)
+    of_record = room(counts)
+    need[0], need[1], need[2], need[3] = of_record[0], of_record[1], own[0] + inner[0], own[1] + inner[1]
+    return (
+        len(new_floats) >= need[0] and len(new_ints) >= need[1] and len(floats) >= need[2] and len(ints) >= need[3]
+    )  # fmt: skip
+
+
+@kernel
+def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, floats, ints, need, settings):
+    """Returns (status, Newton steps, time after the step, energies before it, the numbers of a ContactCertificate).
+
+    old, new: the records of the last step and of this one; floats, ints: workspace; need: sizes of the last four
+    """
+    d, dt = data[0], model[0].timestep
+    before, found = old_ints[CONTACTS], d.ncon
+    if len(ints) < found:
+        need[3] = found
+        return MORE_ROOM, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
+
+    # Gather: what constrains this step.
+    counts, kept = new_ints[:COUNTS], ints[:found]
+    if measure(model, data, where, counts, kept) != 0:
+        return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
+    if not has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
+        return MORE_ROOM, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
+    n, m, j, width, entries, given, _, _, spare = work_lengths(counts, before, found)
+    work = work_views(n, m, j, width, entries, given, before, found, spare, floats, ints)
+    step, last = record(new_floats, new_ints), record(old_floats, old_ints)
+    constraints = step.constraints
+    fill(model, data, where, kept, constraints, work.blocks)
+    carry(model, last.constraints, last.impulse, constraints, work.taken, work.previous, work.start)
+
+    # Pose: the rates that gaps and errors of joints ask for.
+    nothing = work.floats[:0]
+    set_rates(constraints, dt, settings.recovery, nothing, nothing, step.gap_rate)
+    set_joints(constraints, dt, settings.recovery, step.joint_rows, step.joint_rate)
+    posed = Posed(
+        read_only(constraints.mass), read_only(constraints.starts), read_only(constraints.free),
+        read_only(constraints.rows), read_only(constraints.segments), read_only(constraints.friction),
+        read_only(step.gap_rate), read_only(step.joint_rows), read_only(step.joint_rate),
+    )  # fmt: skip
+
+    # Whiten: the normal form; redundant joints ask for nothing that others do not allow.
+    white = work.white
+    tau, rank = whiten_posed(posed, white)
+    if tau < 0.0:
+        return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
+    if j > 0:
+        make_consistent(white, rank, step.joint_rows, step.joint_rate)
+    else:
+        trim(white.rows, white.runs)
+
+    # Propose: impulses, and what they lead to.
+    _, steps, _ = cone_newton(
+        white.rows, read_only(white.runs), white.free, white.bias, posed.friction, white.scale, tau, white.pace,
+        work.start, CYCLES, STEPS, settings.aim, work.floats, work.ints, step.impulse,
+    )  # fmt: skip
+    respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse)
+
+    # Judge.
+    judged = judge_problem(
+        TRUE_CONE, posed.friction, read_only(nothing.reshape((0, 2))), posed, white, work.judging, step.velocity,
+        step.impulse, step.joint_impulse, step.contact_velocity, step.mode,
+    )  # fmt: skip
+    if not judged[0] <= settings.tolerance:
+        return UNCERTIFIED, steps, 0.0, 0.0, 0.0, judged
+
+    # Write: forces and velocities, where MuJoCo keeps its own.
+    if write(model, data, where, constraints, step.velocity, step.impulse, step.joint_impulse) != WRITTEN:
+        return UNFIT, steps, 0.0, 0.0, 0.0, judged
+    return DONE, steps, d.time + dt, d.energy[0], d.energy[1], judged

@@ -1,0 +1,104 @@
+"""The contact problem of a step: what the constraints that were found ask of the velocities at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stiction.compiled import kernel
+from stiction.contacts.gather import DRY
+from stiction.errors import InvalidScene
+from stiction.problems.laws import Viscous, kind
+from stiction.problems.normal_form import make_consistent
+from stiction.runs import row_dot, spread_row
+from stiction.stepping.record import posed_problem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.contacts.gather import Constraints
+    from stiction.problems.contact import ContactProblem
+    from stiction.problems.laws import Law
+
+CLOSED = 5e-10  # rate of a gap, over the fastest free approach of all contacts, that is rounding
+NONE = np.zeros(0)
+
+
+def pose(
+    found: Constraints, law: Law, dt: float, recovery: float, bounce: float | NDArray[np.float64] = 0.0,
+    viscosity: float | None = None, before: NDArray[np.float64] | None = None,
+) -> ContactProblem:  # fmt: skip
+    """The contact problem of a step; nothing is copied that need not be.
+
+    recovery: speed, in m/s, with which overlaps and errors of joints are taken back at most
+    bounce, before: part of its speed that a contact which hits returns, and velocities of all before the step; without
+        `before` nothing hits, contacts close their gaps
+    viscosity: in N / (m/s), for `Viscous`
+    """
+    refuse_dry_friction(found, law)
+    n, m, j = found.n, len(found.free), len(found.joint_gap)
+    gap_rate, joint_rate, joints = np.empty(n), np.empty(j), np.empty((j, m))
+    bounces, moving = (NONE, NONE) if before is None else (np.full(n, bounce), before)
+    set_rates(found, dt, recovery, bounces, moving, gap_rate)
+    set_joints(found, dt, recovery, joints, joint_rate)
+    friction = np.full(n, dt * viscosities(viscosity)) if isinstance(law, Viscous) else None
+    problem = posed_problem(found, law, gap_rate, joints, joint_rate, friction)
+    if j:
+        white = problem.whitened
+        make_consistent(white.record, len(white.kept), joints, joint_rate)
+    return problem
+
+
+def refuse_dry_friction(found: Constraints, law: Law) -> None:
+    if kind(law) not in ("cone", "pyramid", "box") and (found.kind == DRY).any():
+        raise InvalidScene(f"dry friction of joints (frictionloss) needs a law of Coulomb's, not {law}")
+
+
+def viscosities(given: float | None) -> float:
+    if given is None:
+        raise InvalidScene("the law Viscous needs a viscosity in N / (m/s): give it to the stepper")
+    return given
+
+
+@kernel
+def set_rates(found, dt, recovery, bounce, before, rate):
+    """u_n >= 0 keeps the gap from closing: gap / dt, bounded where it is overlap; at impacts e v_n instead.
+
+    Gaps that are the rounding of steps before count as closed. They never fit together, and where contacts outnumber
+    the motions that they resist, fitting them would move all of what is at rest by as much, in every step.
+    """
+    gap, rows, segments, free = found.gap, found.rows, found.segments, found.free
+    fastest = 0.0
+    for i in range(len(gap)):
+        fastest = max(fastest, abs(row_dot(rows[i, 0], segments[i], free)))
+    for i in range(len(gap)):
+        rate[i] = max(gap[i] / dt, -recovery)
+        if abs(rate[i]) <= CLOSED * fastest:
+            rate[i] = 0.0
+        if len(before) > 0:
+            speed = hit(rows[i, 0], segments[i], gap[i], dt, before, free)
+            if speed < 0.0:
+                rate[i] = min(rate[i], bounce[i] * speed)
+
+
+@kernel
+def hit(row, segment, gap, dt, before, free):
+    """The speed with which a contact hits in this step, negative; zero if it does not.
+
+    A contact approaching only as fast as this step's forces make it (gravity, say) is resting: it does not hit.
+    """
+    speed = row_dot(row, segment, before)
+    if speed < -abs(row_dot(row, segment, free) - speed) and gap + dt * speed <= 0.0:
+        return speed
+    return 0.0
+
+
+@kernel
+def set_joints(found, dt, recovery, joints, rate):
+    """Bilateral rows over all velocities, and the rates that take their errors back, bounded by `recovery`."""
+    for i in range(len(found.joints)):
+        for k in range(joints.shape[1]):
+            joints[i, k] = 0.0
+        spread_row(found.joints[i], found.joint_segments[i], joints[i])
+        rate[i] = min(max(found.joint_gap[i] / dt, -recovery), recovery)

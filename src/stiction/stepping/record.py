@@ -1,0 +1,111 @@
+"""The record of a step on two flat arrays, which kernels fill and the next step begins from.
+
+Each step has its own, so that a report stays true while the simulation goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated as Array
+
+import numpy as np
+
+from stiction.compiled import shared
+from stiction.contacts.gather import COUNTS, LENGTHS, Constraints
+from stiction.layout import Floats, Ints, layout
+from stiction.problems.contact import ContactProblem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.problems.laws import Law
+
+
+class Record(NamedTuple):
+    """What a step read, the problem that it posed, and the answer."""
+
+    constraints: Constraints
+    gap_rate: Array[Floats, "n"]
+    joint_rows: Array[Floats, "j", "m"]  # bilateral rows over all velocities
+    joint_rate: Array[Floats, "j"]
+    impulse: Array[Floats, "n", 3]  # N s
+    velocity: Array[Floats, "m"]
+    joint_impulse: Array[Floats, "j"]
+    contact_velocity: Array[Floats, "n", 3]
+    mode: Array[Ints, "n"]
+
+
+sizes, views = layout(Record, *LENGTHS)
+
+
+@shared
+def record(floats: Any, ints: Any) -> Any:
+    """The arrays of a step; its counts come first among the ints."""
+    return views(ints[0], ints[1], ints[2], ints[3], ints[4], ints[5], ints[6], floats, ints[COUNTS:])
+
+
+@shared
+def room(c: Any) -> Any:
+    """Floats and ints of a record with these counts."""
+    own = sizes(c[0], c[1], c[2], c[3], c[4], c[5], c[6])
+    return own[0], own[1] + COUNTS
+
+
+def lengths(found: Constraints) -> tuple[int, ...]:
+    """The first of the counts, in the order of LENGTHS."""
+    return (
+        len(found.starts) - 1, len(found.free), len(found.mass), len(found.gap), found.rows.shape[2],
+        len(found.joint_gap), found.joints.shape[1],
+    )  # fmt: skip
+
+
+class Step:
+    """A step that was made, or tried: `arrays` are views of its record."""
+
+    __slots__ = ("floats", "ints")
+
+    def __init__(self, floats: NDArray[np.float64], ints: NDArray[np.int64]) -> None:
+        self.floats, self.ints = floats, ints
+
+    @classmethod
+    def of(cls, found: Constraints, impulse: NDArray[np.float64]) -> Step:
+        """A step that was not made in one call; of its answer only the impulses are kept."""
+        counts = np.array([*lengths(found), 0])
+        floats, ints = room(counts)
+        step = cls(np.zeros(floats), np.concatenate([counts, np.zeros(ints - COUNTS, np.int64)]))
+        step.arrays.impulse[:] = impulse
+        for here, there in zip(step.constraints, found, strict=True):
+            here[...] = there
+        return step
+
+    @property
+    def arrays(self) -> Record:
+        return record(self.floats, self.ints)  # type: ignore[no-any-return]
+
+    @property
+    def constraints(self) -> Constraints:
+        return self.arrays.constraints
+
+    @property
+    def impulse(self) -> NDArray[np.float64]:
+        """(n, 3) in N s."""
+        return self.arrays.impulse
+
+    def problem(self, law: Law) -> ContactProblem:
+        """The contact problem that was posed."""
+        step = self.arrays
+        return posed_problem(step.constraints, law, step.gap_rate, step.joint_rows, step.joint_rate)
+
+
+def posed_problem(
+    found: Constraints, law: Law, gap_rate: NDArray[np.float64], joints: NDArray[np.float64],
+    joint_rate: NDArray[np.float64], viscosity: NDArray[np.float64] | None = None,
+) -> ContactProblem:  # fmt: skip
+    """The contact problem of these constraints; nothing is copied."""
+    return ContactProblem.from_checked(
+        mass=found.mass, trees=found.starts, velocity=found.free, rows=found.rows, segments=found.segments,
+        friction=found.friction, gap_rate=gap_rate, joints=joints, joint_rate=joint_rate, viscosity=viscosity, law=law,
+    )  # fmt: skip
+
+
+EMPTY = Step(np.zeros(0), np.zeros(COUNTS + 1, np.int64))
