@@ -15,7 +15,21 @@ import pytest
 from stiction import prebuilt
 
 SOURCES = Path(__file__).resolve().parent.parent / "src" / "stiction"
-KERNELS = """from stiction.compiled import kernel, sums
+KERNELS = """from typing import Any, NamedTuple
+
+from stiction.compiled import kernel, sums
+
+
+class Scaled(NamedTuple):
+    matrix: Any
+    factor: float
+    count: int
+
+
+@kernel
+def weighed(scaled, out):
+    for i in range(scaled.count):
+        out[i] = scaled.factor * total(scaled.matrix[i])
 
 
 @sums
@@ -40,16 +54,22 @@ def rows(matrix, factor, twice, out):
 def nothing(out):
     out[0] = 7
 """
-CALLS = [("stiction.solvers.sample:rows", "D2,d,?,D1"), ("stiction.solvers.sample:nothing", "Q1")]
+CALLS = [
+    ("stiction.solvers.sample:rows", "D2,d,?,D1"),
+    ("stiction.solvers.sample:nothing", "Q1"),
+    ("stiction.solvers.sample:weighed", "<stiction.solvers.sample:Scaled|D2|d|q>,D1"),
+]
 RUN = """
 import sys
 import numpy as np
-from stiction.solvers.sample import nothing, rows
+from stiction.solvers.sample import Scaled, nothing, rows, weighed
 matrix, out, seven = np.arange(6.0).reshape(3, 2), np.zeros(3), np.zeros(1, np.int64)
 matrix.flags.writeable = False
-print(rows(matrix, 0.5, True, out), out.tolist(), nothing(seven), seven[0], "numba" in sys.modules)
+told = rows(matrix, 0.5, True, out), out.tolist(), nothing(seven), seven[0]
+weighed(Scaled(matrix, 3.0, 2), out)
+print(*told, out.tolist(), "numba" in sys.modules)
 """
-SAID = "(True, 2, (9.0, 3)) [1.0, 5.0, 9.0] None 7"
+SAID = "(True, 2, (9.0, 3)) [1.0, 5.0, 9.0] None 7 [3.0, 15.0, 9.0]"
 
 
 def run(package: Path, code: str = RUN, **environment: str) -> str:

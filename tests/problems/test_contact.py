@@ -363,3 +363,39 @@ def test_broken_files_are_refused(changes, text, tmp_path):
         load(path)
     assert str(path) in str(caught.value)
     assert text in str(caught.value)
+
+
+def test_replace_keeps_what_still_holds():
+    problem = stack(2, 0)
+    white, labels = problem.whitened, problem.labels
+    other = problem.replace(law=NoSlip(), slip=None)
+    assert other.whitened is white
+    assert other.labels is labels
+    rough = problem.replace(friction=2.0)
+    assert rough.friction.tolist() == [2.0] * problem.n
+    assert rough.whitened.rows is white.rows
+    assert rough.whitened.friction is rough.friction
+    for changes in ({"velocity": 2.0 * problem.velocity}, {"gap_rate": np.ones(problem.n)}):
+        changed = problem.replace(**changes)
+        assert changed.whitened is not white
+        assert changed.labels is labels
+        (name,) = changes
+        np.testing.assert_array_equal(getattr(changed.posed, name), changes[name])
+    assert problem.whitened is white
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"mass": np.eye(12)}, "replace: mass is none of law, friction, velocity"),
+        ({"friction": -1.0}, r"friction must not be negative, but friction\[0\] = -1"),
+        ({"velocity": np.zeros(3)}, "velocity must have"),
+        ({"law": Viscous(), "viscosity": None}, "the law Viscous needs viscosity"),
+        ({"law": "cone"}, "law must be a law such as Coulomb"),
+        ({"slip": np.zeros((1, 2))}, "slip must have shape"),
+        ({"gap_rate": np.full(8, np.nan)}, "gap_rate"),
+    ],
+)
+def test_replace_checks_what_it_is_given(changes, message):
+    with pytest.raises(InvalidProblem, match=message):
+        stack(2, 0).replace(**changes)

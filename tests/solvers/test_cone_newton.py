@@ -229,26 +229,8 @@ def test_the_last_digits_are_not_asked_of_what_has_stalled():
 
 
 def test_too_few_cycles_are_admitted():
-    proposal = ConeNewton(max_cycles=1, max_steps=1, max_pyramids=0, last_cycles=0).propose(heap(6, 1), None)
+    proposal = ConeNewton(max_cycles=1, max_steps=1).propose(heap(6, 1), None)
     assert proposal.status == Status.MAX_ITERATIONS
-
-
-def test_where_cycles_fail_answers_for_pyramids_are_begun_at():
-    alone = ConeNewton(max_cycles=1, max_pyramids=0, last_cycles=0)
-    hard = [p for p in map(CONTACT_FAMILIES["heap-mixed"], range(20)) if alone.propose(p, None).status != Status.SOLVED]
-    found = [ConeNewton(max_cycles=1, last_cycles=0).propose(problem, None) for problem in hard]
-    assert all("begun at the answer for 16 facets" in proposal.trace[0] for proposal in found)
-    helped = [residual(p, f.impulse) for p, f in zip(hard, found, strict=True) if f.status == Status.SOLVED]
-    assert helped
-    assert max(helped) <= 1e-9
-
-
-def test_last_attempts_are_told():
-    proposal = ConeNewton(max_cycles=1, max_steps=1, max_pyramids=0, last_cycles=2).propose(heap(6, 1), None)
-    assert [line.split(":")[0] for line in proposal.trace] == [
-        "begun afresh, 2 cycles",
-        "begun at the best of these, 2 cycles",
-    ]
 
 
 def test_a_tall_stack_by_blocks_of_bodies():

@@ -43,7 +43,7 @@ def test_the_aim_follows_from_the_tolerance():
     for tolerance, aim in ((1e-8, 1e-12), (1e-5, 1e-9)):
         assert st.solve(problem, tolerance=tolerance).solver.tolerance == pytest.approx(aim)
         assert st.solve(problem, st.Auto(), tolerance=tolerance).solver.tolerance == pytest.approx(aim)
-    assert st.Auto(aim=1e-7).order(problem)[0].tolerance == 1e-7
+    assert st.Auto(aim=1e-7).order(problem)[0].solver.tolerance == 1e-7
     sim = st.Simulation(st.Scene.named("dominoes", count=2), stepper=st.TimeStepping(tolerance=1e-5))
     assert sim.step().solution.solver.tolerance == pytest.approx(1e-9)
 

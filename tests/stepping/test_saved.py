@@ -213,3 +213,8 @@ def test_models_of_all_scenes_pass():
 
     for name in SCENES:
         check_sizes(model_bytes(st.Scene.named(name).model))
+
+
+def test_options_that_older_files_have_are_passed_over():
+    older = {**saved.described(st.ConeNewton(max_cycles=7)), "max_pyramids": 3, "last_cycles": 80}
+    assert saved.made(older, saved.SOLVERS) == st.ConeNewton(max_cycles=7)

@@ -78,7 +78,6 @@ def solve(
 def loaded(file: Path, law: str | None, ignore: tuple[str, ...] = ()) -> Any:
     from stiction.problems.contact import ContactProblem
     from stiction.problems.files import load
-    from stiction.problems.laws import Viscous
 
     with warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always", UnsymmetricMatrix)
@@ -90,7 +89,7 @@ def loaded(file: Path, law: str | None, ignore: tuple[str, ...] = ()) -> Any:
     if not isinstance(problem, ContactProblem):
         raise InvalidProblem(f"--law is for contact problems; {file} holds {type(problem).__name__}")
     chosen, viscosity = words.law(law)
-    if isinstance(chosen, Viscous) and viscosity is not None:
+    if chosen.viscous and viscosity is not None:
         problem = problem.replace(viscosity=viscosity)
     return problem.with_law(chosen)
 

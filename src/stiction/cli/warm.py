@@ -69,7 +69,7 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Every solver of contact problems under every law it takes, on two blocks."""
     import stiction as st
     from stiction.problems.contact_families import stack
-    from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, kind
+    from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip
     from stiction.solvers import ALL
 
     def solved(solver: Any, law: Any) -> None:
@@ -77,14 +77,14 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
 
     for solver in ALL:
         for law in (Coulomb(), Coulomb(facets=4), BoxFriction(), NoSlip(), Frictionless()):
-            if kind(law) in solver.contract.laws:
+            if law.kind in solver.contract.laws:
                 yield f"{words.kebab(solver.__name__)} under {law!r}", partial(solved, solver, law)
 
 
 def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Both steppers on a scene at rest and on one that slides, time stepping under every law."""
     import stiction as st
-    from stiction.viewer.choices import LAWS
+    from stiction.problems.laws import SHOWN
 
     def stepped(scene: str, law: Any, stepper: Any) -> None:
         simulation = st.Simulation(st.Scene.named(scene), law, stepper=stepper)
@@ -92,7 +92,7 @@ def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
             simulation.step()
         _ = simulation.contacts
 
-    for name, law in LAWS.items():
+    for name, law in SHOWN.items():
         for scene in ("box-on-plane", "sliding-cube"):
             yield f"time stepping, {name}, {scene}", partial(stepped, scene, law, st.TimeStepping(viscosity=1.0))
     yield "event-driven, box-on-plane", partial(stepped, "box-on-plane", st.Coulomb(), st.EventDriven())

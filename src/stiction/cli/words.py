@@ -107,13 +107,9 @@ LAWS = ("coulomb", "pyramid:FACETS", "box", "no-slip", "viscous:VISCOSITY", "fri
 
 def law(text: str) -> tuple[Law, float | None]:
     """A law, and the viscosity that was named with it."""
-    from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, Viscous
+    from stiction.problems.laws import WORDS
 
     words = split(text)
-    known = {
-        "coulomb": Coulomb, "cone": Coulomb, "pyramid": Coulomb, "box": BoxFriction, "box-friction": BoxFriction,
-        "no-slip": NoSlip, "noslip": NoSlip, "viscous": Viscous, "frictionless": Frictionless,
-    }  # fmt: skip
     options, viscosity = dict(words.options), None
     if words.name == "pyramid":
         options["facets"] = words.value or options.get("facets", "8")
@@ -123,7 +119,7 @@ def law(text: str) -> tuple[Law, float | None]:
         if number is not None:
             viscosity = at_least_zero("viscosity", number)
         words = words._replace(value="")
-    return made("law", known, words._replace(options=options)), viscosity
+    return made("law", dict(WORDS), words._replace(options=options)), viscosity
 
 
 def at_least_zero(what: str, number: Any) -> float:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.errors import InvalidProblem, UnsymmetricMatrix
-from stiction.problems.laws import Coulomb, Law, Viscous
+from stiction.problems.laws import Coulomb, Law
 from stiction.problems.lcp import array, finite, square, vector
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ class ContactProblem:
             if name == "law":
                 fields[name] = value
             elif name in ("friction", "viscosity"):
-                fields[name] = None if value is None and name == "viscosity" else at_least_zero(name, value, n)
+                fields[name] = None if value is None and name == "viscosity" else frozen(at_least_zero(name, value, n))
             elif name == "slip":
                 fields[name] = None if value is None else slips(value, n)
             else:
@@ -421,16 +421,21 @@ def from_fields(fields: dict[str, Any]) -> ContactProblem:
 def keep(problem: ContactProblem, fields: dict[str, Any]) -> None:
     """Set all fields, arrays as views that cannot be written to."""
     for name, value in fields.items():
-        if isinstance(value, np.ndarray) and value.flags.writeable:
-            value = value.view()
-            value.flags.writeable = False
-        object.__setattr__(problem, name, value)
+        object.__setattr__(problem, name, frozen(value) if isinstance(value, np.ndarray) else value)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The same, as a view that cannot be written to."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def check_law(law: Any, viscosity: Any) -> None:
     if not isinstance(law, Law):
         raise InvalidProblem(f"{KIND}: law must be a law such as Coulomb(), got {law!r}")
-    if isinstance(law, Viscous) and viscosity is None:
+    if law.viscous and viscosity is None:
         raise InvalidProblem(f"{KIND}: the law Viscous needs viscosity, one number a contact, in N s / (m/s)")
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from stiction.disk import check_archive, written_whole
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import ContactProblem
-from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, Law, NoSlip, Viscous
+from stiction.problems.laws import LAWS, Law
 from stiction.problems.lcp import LCP, BoxLCP
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ FORMS = {
     "delassus": ("W", "q"),
 }
 OPTIONAL = ("gap_rate", "joints", "joint_rate", "viscosity", "slip")
-LAWS: dict[str, type[Any]] = {law.__name__: law for law in (Frictionless, Viscous, NoSlip, Coulomb, BoxFriction)}
 HDF5 = (".hdf5", ".h5")
 HDF5_BEGINS = b"\x89HDF\r\n\x1a\n"
 TEXT = ".dat"  # of Siconos

@@ -1,81 +1,46 @@
 """Laws of contact: what the tangential impulse of a closed contact may be.
 
 All share the normal law 0 <= p_n ⊥ u_n >= 0. u is the relative velocity at the contact, p the impulse on body 2.
+
+A law is a frozen object of options that says all that others need to know of it: its kind, its numbers for kernels,
+and the outline of what friction may be. A new one is a class here, a line in LAWS, WORDS and SHOWN, its case in the
+judge (`solutions.contact_laws.tangential`), and its kind in the contracts of the solvers that take it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property, lru_cache
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from stiction.errors import InvalidProblem
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-@dataclass(frozen=True)
-class Frictionless:
-    """p_t = 0."""
+    from numpy.typing import NDArray
 
-
-@dataclass(frozen=True)
-class Viscous:
-    """p_t = -viscosity u_t [Drumwright2013, eq. 13–15]: of the free velocity, or of the final one if implicit.
-
-    The viscosity of each contact is the problem's: impulse per sliding velocity, N s / (m/s).
-    """
-
-    implicit: bool = False
+KINDS = ("frictionless", "viscous", "no-slip", "cone", "pyramid", "box")  # kernels know a law by its place here
+ROUND = 200  # corners of a disc that is drawn
+IN_PLANE = np.array([[1.0, 0.0], [-1.0, 0.0]])
+SQUARE = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
 
 
-@dataclass(frozen=True)
-class NoSlip:
-    """u_t = 0 wherever a contact stays closed, whatever impulse that takes [Drumwright2013, eq. 45–57].
-
-    The paper binds the tangents of every contact, including those that open, and so holds bodies that should slide off.
-    Here a contact either does not slide or carries no impulse: one that opens carries none if there is such a solution;
-    where none is found it is kept from sliding as in the paper, and trace and certificate report it.
-    """
-
-
-@dataclass(frozen=True)
-class Coulomb:
-    """|p_t| <= mu p_n, and p_t opposes the sliding as strongly as that allows.
-
-    facets: none for the circular cone; else the number of sides, at least 3, of an inscribed pyramid, whose edges are
-        the directions `rotation + 2 pi j / facets` from the first tangent
-    rotation: in radians
-    """
-
-    facets: int | None = None
-    rotation: float = 0.0
-
-    def __post_init__(self) -> None:
-        facets: Any = self.facets
-        if facets is not None and not (isinstance(facets, Integral) and int(facets) >= 3):
-            raise InvalidProblem(f"Coulomb: facets must be a whole number of at least 3, got {self.facets!r}")
-        rotation: Any = self.rotation
-        if not (isinstance(rotation, Real) and np.isfinite(float(rotation))):
-            raise InvalidProblem(f"Coulomb: rotation must be a finite number, got {self.rotation!r}")
-
-
-@dataclass(frozen=True)
-class BoxFriction:
-    """|p_t1| <= mu p_n and |p_t2| <= mu p_n, each opposing its own component [Lacoursiere2003, eq. 7–8].
-
-    scaled: shrink both bounds by sqrt(2), so that the box lies inside the cone
-    """
-
-    scaled: bool = False
-
-
-Law = Frictionless | Viscous | NoSlip | Coulomb | BoxFriction
-
-
-KINDS = ("frictionless", "viscous", "no-slip", "cone", "pyramid", "box")
+@lru_cache(maxsize=64)
+def pyramid_directions(facets: int, rotation: float, dim: int) -> NDArray[np.float64]:
+    """(d, 2) edges of the pyramid; in the plane, with its one tangent, only the two that reach furthest along it."""
+    angle = 2.0 * np.pi * np.arange(facets) / facets + rotation
+    directions = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    directions[np.abs(directions) < 1e-15] = 0.0
+    if dim == 2:
+        directions = directions[[np.argmax(directions[:, 0]), np.argmin(directions[:, 0])]]
+    directions.flags.writeable = False
+    return directions
 
 
 class LawNumbers(NamedTuple):
@@ -88,20 +53,153 @@ class LawNumbers(NamedTuple):
     side: float = 1.0  # of the box, over mu p_n
 
 
-@cache
-def numbers(law: Law) -> LawNumbers:
-    """A law as kernels take it."""
-    found = LawNumbers(KINDS.index(kind(law)))
-    if isinstance(law, Coulomb):
-        return found._replace(facets=int(law.facets or 0), rotation=float(law.rotation))
-    if isinstance(law, Viscous):
-        return found._replace(implicit=bool(law.implicit))
-    return found._replace(side=math.sqrt(0.5)) if isinstance(law, BoxFriction) and law.scaled else found
+@dataclass(frozen=True)
+class Law:
+    """What all laws have.
+
+    kind: how solvers tell laws apart, one of KINDS: "cone" and "pyramid" are both Coulomb's
+    bounded: whether friction is at most mu p_n, in some sense, and opposes the sliding
+    viscous: whether it needs a viscosity
+    """
+
+    of_kind: ClassVar[str]
+    bounded: ClassVar[bool] = False
+    viscous: ClassVar[bool] = False
+
+    @property
+    def kind(self) -> str:
+        return self.of_kind
+
+    @cached_property
+    def numbers(self) -> LawNumbers:
+        """As kernels take it."""
+        return LawNumbers(KINDS.index(self.kind))
+
+    def corners(self, dim: int = 3) -> NDArray[np.float64] | None:
+        """(k, 2) corners of what friction may be where mu p_n is one; None if it has none. dim 2: in the plane."""
+        return None
+
+    def outline(self, dim: int = 3) -> NDArray[np.float64]:
+        """(k, 2) the same to be drawn: a disc where there are no corners."""
+        corners = self.corners(dim)
+        if corners is not None:
+            return corners
+        angle = np.linspace(0.0, 2.0 * np.pi, ROUND)
+        return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-@cache
-def kind(law: Law) -> str:
-    """How solvers tell laws apart: "cone" and "pyramid" are both Coulomb's."""
-    if isinstance(law, Coulomb):
-        return "cone" if law.facets is None else "pyramid"
-    return {Frictionless: "frictionless", Viscous: "viscous", NoSlip: "no-slip", BoxFriction: "box"}[type(law)]
+@dataclass(frozen=True)
+class Frictionless(Law):
+    """p_t = 0."""
+
+    of_kind: ClassVar[str] = "frictionless"
+
+
+@dataclass(frozen=True)
+class Viscous(Law):
+    """p_t = -viscosity u_t [Drumwright2013, eq. 13–15]: of the free velocity, or of the final one if implicit.
+
+    The viscosity of each contact is the problem's: impulse per sliding velocity, N s / (m/s).
+    """
+
+    of_kind: ClassVar[str] = "viscous"
+    viscous: ClassVar[bool] = True
+
+    implicit: bool = False
+
+    @cached_property
+    def numbers(self) -> LawNumbers:
+        return super().numbers._replace(implicit=bool(self.implicit))
+
+
+@dataclass(frozen=True)
+class NoSlip(Law):
+    """u_t = 0 wherever a contact stays closed, whatever impulse that takes [Drumwright2013, eq. 45–57].
+
+    The paper binds the tangents of every contact, including those that open, and so holds bodies that should slide off.
+    Here a contact either does not slide or carries no impulse: one that opens carries none if there is such a solution;
+    where none is found it is kept from sliding as in the paper, and trace and certificate report it.
+    """
+
+    of_kind: ClassVar[str] = "no-slip"
+
+
+@dataclass(frozen=True)
+class Coulomb(Law):
+    """|p_t| <= mu p_n, and p_t opposes the sliding as strongly as that allows.
+
+    facets: none for the circular cone; else the number of sides, at least 3, of an inscribed pyramid, whose edges are
+        the directions `rotation + 2 pi j / facets` from the first tangent
+    rotation: in radians
+    """
+
+    bounded: ClassVar[bool] = True
+
+    facets: int | None = None
+    rotation: float = 0.0
+
+    def __post_init__(self) -> None:
+        facets: Any = self.facets
+        if facets is not None and not (isinstance(facets, Integral) and int(facets) >= 3):
+            raise InvalidProblem(f"Coulomb: facets must be a whole number of at least 3, got {self.facets!r}")
+        rotation: Any = self.rotation
+        if not (isinstance(rotation, Real) and np.isfinite(float(rotation))):
+            raise InvalidProblem(f"Coulomb: rotation must be a finite number, got {self.rotation!r}")
+
+    @property
+    def kind(self) -> str:
+        return "cone" if self.facets is None else "pyramid"
+
+    @cached_property
+    def numbers(self) -> LawNumbers:
+        return super().numbers._replace(facets=int(self.facets or 0), rotation=float(self.rotation))
+
+    def corners(self, dim: int = 3) -> NDArray[np.float64] | None:
+        if self.facets is not None:
+            return pyramid_directions(self.facets, self.rotation, dim)
+        return IN_PLANE if dim == 2 else None
+
+
+@dataclass(frozen=True)
+class BoxFriction(Law):
+    """|p_t1| <= mu p_n and |p_t2| <= mu p_n, each opposing its own component [Lacoursiere2003, eq. 7–8].
+
+    scaled: shrink both bounds by sqrt(2), so that the box lies inside the cone
+    """
+
+    of_kind: ClassVar[str] = "box"
+    bounded: ClassVar[bool] = True
+
+    scaled: bool = False
+
+    @cached_property
+    def numbers(self) -> LawNumbers:
+        return super().numbers._replace(side=math.sqrt(0.5) if self.scaled else 1.0)
+
+    def corners(self, dim: int = 3) -> NDArray[np.float64] | None:
+        return self.numbers.side * (IN_PLANE if dim == 2 else SQUARE)
+
+
+# By the name that files and messages have.
+LAWS: Mapping[str, type[Law]] = MappingProxyType(
+    {law.__name__: law for law in (Frictionless, Viscous, NoSlip, Coulomb, BoxFriction)}
+)
+# By the words of the command line.
+WORDS: Mapping[str, type[Law]] = MappingProxyType(
+    {
+        "coulomb": Coulomb, "cone": Coulomb, "pyramid": Coulomb, "box": BoxFriction, "box-friction": BoxFriction,
+        "no-slip": NoSlip, "noslip": NoSlip, "viscous": Viscous, "frictionless": Frictionless,
+    }
+)  # fmt: skip
+# To choose from, by the names that a list shows.
+SHOWN: Mapping[str, Law] = MappingProxyType(
+    {
+        "Coulomb": Coulomb(),
+        "Coulomb, 8 facets": Coulomb(facets=8),
+        "Coulomb, 4 facets": Coulomb(facets=4),
+        "box friction": BoxFriction(),
+        "no slip": NoSlip(),
+        "viscous": Viscous(),
+        "frictionless": Frictionless(),
+    }
+)

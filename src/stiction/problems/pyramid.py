@@ -12,31 +12,19 @@ copositive, so Lemke's method ends in a solution (in exact arithmetic).
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stiction.errors import UnsupportedProblem
 from stiction.problems.laws import Coulomb
+from stiction.problems.laws import pyramid_directions as pyramid_directions
 from stiction.problems.lcp import LCP, vector
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from stiction.problems.contact import ContactProblem
-
-
-@lru_cache(maxsize=64)
-def pyramid_directions(facets: int, rotation: float, dim: int) -> NDArray[np.float64]:
-    """(d, 2) edges of the pyramid; in the plane, with its one tangent, only the two that reach furthest along it."""
-    angle = 2.0 * np.pi * np.arange(facets) / facets + rotation
-    directions = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    directions[np.abs(directions) < 1e-15] = 0.0
-    if dim == 2:
-        directions = directions[[np.argmax(directions[:, 0]), np.argmin(directions[:, 0])]]
-    directions.flags.writeable = False
-    return directions
 
 
 def directions_of(problem: ContactProblem) -> NDArray[np.float64]:

@@ -35,7 +35,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stiction.errors import InvalidProblem
-from stiction.problems.laws import KINDS, numbers
 from stiction.solutions.notebook import contacts, counted, verdict_words
 from stiction.solutions.status import Status, verdict
 
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from stiction.problems.islands import Island
     from stiction.solutions.uniqueness import Uniqueness
 
-VISCOUS = KINDS.index("viscous")
 UNKNOWN, NO_PLACES = np.empty((0, 2)), np.empty(0, np.int64)
 UNKNOWN.flags.writeable = False
 
@@ -189,9 +187,9 @@ def judge_contact(
         parts = islands(problem)
         if len(parts) > 1:
             return judge_apart(problem, parts, velocity, impulse, joint_impulse)
-    n, m, white, law = problem.n, problem.m, problem.whitened, numbers(problem.law)
+    n, m, white, law = problem.n, problem.m, problem.whitened, problem.law.numbers
     u, mode = np.empty((n, 3)), np.empty(n, np.int64)
-    viscosity = problem.friction if law.kind != VISCOUS or problem.viscosity is None else problem.viscosity
+    viscosity = problem.friction if not problem.law.viscous or problem.viscosity is None else problem.viscosity
     slip = UNKNOWN if problem.slip is None else problem.slip
     if white.record is None:
         assert problem.delassus is not None

@@ -17,8 +17,6 @@ import numpy as np
 
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import densified
-from stiction.problems.laws import kind, numbers
-from stiction.problems.pyramid import pyramid_directions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +101,7 @@ def cones(problem: ContactProblem, solution: ContactSolution) -> list[Array | fl
     """K of each contact in its own units: its edges (k, 3), or mu of a round one that sticks."""
     n, u = problem.n, solution.contact_velocity
     small = max(AT_REST, 10.0 * solution.certificate.residual) * solution.certificate.scale
-    law = kind(problem.law)
+    law = problem.law.kind
     sliding = np.hypot(u[:, 1], u[:, 2])
     normal = np.eye(1, 3)
     found: list[Array | float] = []
@@ -128,13 +126,8 @@ def cones(problem: ContactProblem, solution: ContactSolution) -> list[Array | fl
 
 def edges(problem: ContactProblem, mu: float, slide: Array, small: float) -> Array:
     """The edges of a pyramid, or of a cone in the plane, that oppose the sliding best: all of them at rest."""
-    _, facets, rotation, _, side = numbers(problem.law)
-    if facets:
-        corners = pyramid_directions(facets, rotation, problem.dim)
-    elif problem.dim == 2:
-        corners = side * np.array([[1.0, 0.0], [-1.0, 0.0]])
-    else:
-        corners = side * np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    corners = problem.law.corners(problem.dim)
+    assert corners is not None
     work = corners @ slide
     best = work <= work.min() + small
     return np.column_stack([np.ones(int(best.sum())), mu * corners[best]])
@@ -148,7 +141,7 @@ def least_norm(problem: ContactProblem, solution: ContactSolution) -> Array:
     rows = densified(white.rows, white.segments, len(white.free))
     given = white.scaled(solution.impulse)
     fixed = np.zeros((n, 3))
-    if kind(problem.law) == "viscous":
+    if problem.law.viscous:
         fixed[:, 1:] = given[:, 1:]
     shapes = cones(problem, solution)
     carried = np.einsum("icm,ic->m", rows, given - fixed)

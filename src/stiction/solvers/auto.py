@@ -8,16 +8,16 @@ ended. The law is never changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from stiction.problems.contact import ContactProblem
-from stiction.problems.laws import KINDS, kind
+from stiction.problems.laws import KINDS, Coulomb
 from stiction.solvers.baraff.baraff import Baraff
 from stiction.solvers.cell_lemke.cell_lemke import CellLemke
 from stiction.solvers.cone_newton.cone_newton import ConeNewton
-from stiction.solvers.contract import Contract
+from stiction.solvers.contract import Attempt, Contract
 from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
 from stiction.solvers.lcp.enumerate import LARGEST, Enumerate
 from stiction.solvers.lcp.keller import Keller
@@ -31,29 +31,29 @@ if TYPE_CHECKING:
     from stiction.problems.lcp import BoxLCP
     from stiction.solvers.contract import Solver
 
-SLIDING = (Baraff(),)
 AIM = 1e-4  # part of the tolerance
 TOLERANCE = 1e-8  # of a certificate, unless another is asked for
 ROUNDING = 1e-15  # the least aim that can be reached
 MANY = 400  # contacts beyond which the cone's last attempts, which may take minutes, are not made
 
+# Solvers to try under each law, the first choice first.
+CHAINS = {
+    "frictionless": (Attempt(PrincipalPivot()), Attempt(Baraff())),
+    "viscous": (Attempt(PrincipalPivot()),),
+    "no-slip": (Attempt(PrincipalPivot()),),
+    "pyramid": (Attempt(CellLemke()), Attempt(StructuredLemke())),
+    "box": (Attempt(CellLemke()), Attempt(Splitting())),
+}
+SLIDING = (Attempt(Baraff()),)  # where the direction of sliding is known
+
 
 @cache
-def by_law(aim: float) -> dict[str, tuple[Solver, ...]]:
-    """Solvers to try under each law, the first choice first."""
-    return {
-        "frictionless": (PrincipalPivot(), Baraff()),
-        "viscous": (PrincipalPivot(),),
-        "no-slip": (PrincipalPivot(),),
-        "pyramid": (CellLemke(), StructuredLemke()),
-        "cone": (*newton(aim), Baraff()),
-        "box": (CellLemke(), Splitting()),
-    }
-
-
-def newton(aim: float, last_cycles: int = ConeNewton.last_cycles) -> tuple[Solver, ...]:
-    """By itself; then, if what it leaves is not certified, with answers for pyramids and all else that it can try."""
-    return ConeNewton(tolerance=aim, max_pyramids=0, last_cycles=0), ConeNewton(tolerance=aim, last_cycles=last_cycles)
+def cone_chain(aim: float, many: bool) -> tuple[Attempt, ...]:
+    """Newton's method by itself, then from answers for pyramids; unless contacts are many, patiently, and Baraff."""
+    newton = ConeNewton(tolerance=aim)
+    short, patient = replace(newton, max_cycles=5), replace(newton, max_cycles=80)
+    chain = (Attempt(newton), *(Attempt(short, Coulomb(facets=facets)) for facets in (16, 8, 64)))
+    return chain if many else (*chain, Attempt(patient, "afresh"), Attempt(patient, "best"), Attempt(Baraff()))
 
 
 @dataclass(frozen=True)
@@ -86,20 +86,19 @@ class Auto:
         """The same choice with its aim fixed."""
         return self if self.aim is not None else aimed_at(self.aim_of(tolerance))
 
-    def order(self, problem: BoxLCP | ContactProblem) -> tuple[Solver, ...]:
+    def order(self, problem: BoxLCP | ContactProblem) -> tuple[Attempt, ...]:
         """Solvers to try, the first choice first."""
         if isinstance(problem, ContactProblem):
             if problem.slip is not None and problem.slides:
                 return SLIDING
-            law = kind(problem.law)
-            if law == "cone" and problem.n > MANY:
-                return newton(self.aim_of(TOLERANCE), last_cycles=0)
-            return by_law(self.aim_of(TOLERANCE))[law]
+            if problem.law.kind == "cone":
+                return cone_chain(self.aim_of(TOLERANCE), problem.n > MANY)
+            return CHAINS[problem.law.kind]
         principal = problem.smallest_diagonal >= 0.0
         order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]
         order += [CottleDantzig(), SmoothingNewton()] if principal else []
         order += [Enumerate()] if problem.bounded <= LARGEST else []
-        return tuple(order)
+        return tuple(map(Attempt, order))
 
 
 @cache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from stiction.problems.contact import ContactProblem
-from stiction.problems.laws import kind
+from stiction.problems.laws import Law
 from stiction.problems.lcp import LCP, BoxLCP
 from stiction.solutions.status import Status
 
@@ -47,7 +47,7 @@ class Contract:
         perturbation: what the solver adds to the diagonal
         """
         if isinstance(problem, ContactProblem):
-            if kind(problem.law) not in self.laws:
+            if problem.law.kind not in self.laws:
                 return f"it does not take contact under {problem.law}"
             if problem.slides and not self.slip:
                 return "it takes no contacts whose direction of sliding is known (slip)"
@@ -99,10 +99,26 @@ class Solver(Protocol):
     def propose(self, problem: Any, start: NDArray[np.float64] | None) -> Any: ...
 
 
+class Attempt(NamedTuple):
+    """One of the solvers that are asked in turn, and what it begins from.
+
+    begin: what was given ("start"), nothing ("afresh"), the best answer so far ("best"), or that under another law
+    """
+
+    solver: Solver
+    begin: str | Law = "start"
+
+    def __str__(self) -> str:
+        name = type(self.solver).__name__
+        if isinstance(self.begin, Law):
+            return f"{name}, begun at the answer under {self.begin}"
+        return name + {"start": "", "afresh": ", begun afresh", "best": ", begun at the best of these"}[self.begin]
+
+
 class Choice(Protocol):
     """Solvers to be asked in turn, as `Auto` names them."""
 
     @property
     def contract(self) -> Contract: ...
 
-    def order(self, problem: Any) -> tuple[Solver, ...]: ...
+    def order(self, problem: Any) -> tuple[Attempt, ...]: ...

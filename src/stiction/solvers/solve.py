@@ -10,6 +10,7 @@ import numpy as np
 
 from stiction.errors import InvalidProblem, SolveFailed, UnsupportedProblem
 from stiction.problems.contact import ContactProblem
+from stiction.problems.laws import Law
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.certificate import judge_with_noise, without_noise
 from stiction.solutions.contact import ContactSolution, judged
@@ -20,7 +21,7 @@ from stiction.solutions.status import Status, verdict
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.solvers.contract import Choice, ContactProposal, Solver
+    from stiction.solvers.contract import Attempt, Choice, ContactProposal, Solver
 
 ENOUGH = 1e-10  # residual of a complementarity problem at which no other solver is asked
 ROUNDING = 1e-14  # residual of a complementarity problem that nothing is done about
@@ -102,10 +103,10 @@ def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tol
     """Ask the solvers of a choice until an answer is certified; the best of them, and what was tried."""
     best, trace = None, []
     enough = tolerance if ask is certified_contact else min(tolerance, ENOUGH)
-    for solver in choice.order(problem):
-        found = ask(problem, solver, start if solver.contract.warm else None, tolerance)
+    for attempt in choice.order(problem):
+        found = ask(problem, attempt.solver, begin_of(attempt, problem, start, best), tolerance)
         residual = found.certificate.residual
-        trace.append(f"{type(solver).__name__}: {found.status.name.lower()}, residual {residual:.1e}")
+        trace.append(f"{attempt}: {found.status.name.lower()}, residual {residual:.1e}")
         trace += found.trace
         proof = isinstance(found.ray, Ray) and found.ray.infeasible
         if found.status == Status.NO_SOLUTION:
@@ -116,6 +117,22 @@ def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tol
             break
     assert best is not None
     return best._replace(trace=tuple(trace))
+
+
+def begin_of(
+    attempt: Attempt, problem: Any, start: NDArray[np.float64] | None, best: Any
+) -> NDArray[np.float64] | None:
+    """What an attempt begins from."""
+    if not attempt.solver.contract.warm or attempt.begin == "afresh":
+        return None
+    if attempt.begin == "best" and best is not None:
+        return best.impulse  # type: ignore[no-any-return]
+    if isinstance(attempt.begin, Law):
+        from stiction.solvers.auto import CHAINS
+
+        other = CHAINS[attempt.begin.kind][0].solver.propose(problem.replace(law=attempt.begin), None)
+        return other.impulse  # type: ignore[no-any-return]
+    return start
 
 
 def contact_by_islands(

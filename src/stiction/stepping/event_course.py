@@ -13,7 +13,7 @@ from stiction.bodies.state import energy
 from stiction.contacts.gather import DRY, Constraints, gather
 from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
-from stiction.problems.laws import Frictionless, Viscous, kind
+from stiction.problems.laws import Frictionless, Viscous
 from stiction.solutions.status import Status
 from stiction.solvers.baraff.baraff import impulse_along
 from stiction.solvers.solve import solve
@@ -95,7 +95,7 @@ class Course(Motion):
         chosen = np.flatnonzero(still | (found.kind == DRY))
         bearing, sliding = select(found, chosen), u[chosen, 1:]
         speed = np.hypot(sliding[:, 0], sliding[:, 1])
-        slides = (speed > self.slow) & (bearing.friction > 0.0) & (kind(self.law) == "cone")
+        slides = (speed > self.slow) & (bearing.friction > 0.0) & (self.law.kind == "cone")
         caught = slides & self.still_caught(found)[chosen]
         slides &= ~caught
         slip = np.where(slides[:, None], sliding / np.where(slides, speed, 1.0)[:, None], np.nan)

@@ -33,7 +33,6 @@ import numpy as np
 
 from stiction.bodies.state import set_state, state
 from stiction.errors import InvalidProblem, UnsupportedProblem
-from stiction.problems.laws import kind
 from stiction.stepping.event_course import Course
 from stiction.stepping.restitution import Given, checked
 
@@ -85,7 +84,7 @@ class EventDriven:
 
     def step(self, engine: Engine, law: Law, solver: Solver | None) -> Report:
         """One step of the model's timestep; if a problem in it is not solved, nothing has moved."""
-        if kind(law) in ("pyramid", "box"):
+        if law.kind in ("pyramid", "box"):
             raise UnsupportedProblem(
                 f"EventDriven does not take {law}: sliding friction has one direction; use Coulomb(), NoSlip(), "
                 "Viscous() or Frictionless()"

@@ -21,7 +21,7 @@ import numpy as np
 
 from stiction.errors import SolveFailed
 from stiction.problems.contact import ContactProblem, densified
-from stiction.problems.laws import Viscous, kind
+from stiction.problems.laws import Viscous
 from stiction.solutions.contact import Mode
 from stiction.solvers.auto import Auto
 from stiction.solvers.baraff.baraff import Baraff
@@ -101,7 +101,7 @@ def solve_forces(problem: ContactProblem, d: NDArray[np.float64], solver: Any, t
     """
     found = solve(problem, solver, tolerance=tolerance, throw=False)
     begins = int((found.mode == Mode.SLIDE).sum())
-    if not problem.slides and not (found.ok and (begins == 0 or kind(problem.law) != "cone")):
+    if not problem.slides and not (found.ok and (begins == 0 or problem.law.kind != "cone")):
         other = solve(problem, tolerance=tolerance, throw=False)
         fewer = int((other.mode == Mode.SLIDE).sum()) < begins
         if other.ok and (fewer or not found.ok):
@@ -116,6 +116,6 @@ def solve_forces(problem: ContactProblem, d: NDArray[np.float64], solver: Any, t
 def solver_of_forces(law: Law, solver: Any) -> Any:
     """Baraff's, for laws that it takes, unless another was asked for; with friction, one that takes known slip."""
     chosen = None if isinstance(solver, Auto) else solver
-    if chosen is not None and (chosen.contract.slip or kind(law) != "cone"):
+    if chosen is not None and (chosen.contract.slip or law.kind != "cone"):
         return chosen
-    return Baraff() if kind(law) in Baraff.contract.laws else Auto()
+    return Baraff() if law.kind in Baraff.contract.laws else Auto()

@@ -9,7 +9,6 @@ import numpy as np
 from stiction.compiled import kernel
 from stiction.contacts.gather import DRY
 from stiction.errors import InvalidScene
-from stiction.problems.laws import Viscous, kind
 from stiction.problems.normal_form import make_consistent
 from stiction.runs import row_dot, spread_row
 from stiction.stepping.record import posed_problem
@@ -42,7 +41,7 @@ def pose(
     bounces, moving = (NONE, NONE) if before is None else (np.full(n, bounce), before)
     set_rates(found, dt, recovery, bounces, moving, gap_rate)
     set_joints(found, dt, recovery, joints, joint_rate)
-    friction = np.full(n, dt * viscosities(viscosity)) if isinstance(law, Viscous) else None
+    friction = np.full(n, dt * viscosities(viscosity)) if law.viscous else None
     problem = posed_problem(found, law, gap_rate, joints, joint_rate, friction)
     if j:
         white = problem.whitened
@@ -51,7 +50,7 @@ def pose(
 
 
 def refuse_dry_friction(found: Constraints, law: Law) -> None:
-    if kind(law) not in ("cone", "pyramid", "box") and (found.kind == DRY).any():
+    if not law.bounded and (found.kind == DRY).any():
         raise InvalidScene(f"dry friction of joints (frictionloss) needs a law of Coulomb's, not {law}")
 
 

@@ -16,19 +16,22 @@ import numpy as np
 
 from stiction.contacts.gather import LENGTHS, Constraints, sizes, views
 from stiction.errors import InvalidScene
-from stiction.problems.files import LAWS
+from stiction.problems.laws import LAWS
 from stiction.solvers import ALL, Auto
 from stiction.stepping.event_driven import EventDriven
 from stiction.stepping.record import lengths
 from stiction.stepping.time_stepping import TimeStepping
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
 FORMAT, VERSION = "stiction-simulation", 1
 SOLVERS: dict[str, Any] = {each.__name__: each for each in (Auto, *ALL)}
 STEPPERS: dict[str, Any] = {each.__name__: each for each in (TimeStepping, EventDriven)}
 COUNTS = 10  # numbers that say how much the two flat arrays hold
+RETIRED = {"ConeNewton": ("max_pyramids", "last_cycles")}  # options that older files have: `Auto` does this now
 MOST = 1 << 30  # of a count, so that products of counts do not overflow
 
 
@@ -76,14 +79,14 @@ def chosen(text: str) -> tuple[Any, Any, Any]:
     return made(law, LAWS), made(solver, SOLVERS), made(stepper, STEPPERS)
 
 
-def made(description: Any, known: dict[str, Any]) -> Any:
+def made(description: Any, known: Mapping[str, Any]) -> Any:
     """The object that `described` told of; only names in `known` are made, and the solvers that solvers hold."""
     if not isinstance(description, dict) or description.get("name") not in known:
         raise InvalidScene(f"it names {str(description)[:80]!r}, which is none of {', '.join(known)}")
     options = {
         name: made(value, SOLVERS) if isinstance(value, dict) else value
         for name, value in description.items()
-        if name != "name"
+        if name != "name" and name not in RETIRED.get(description["name"], ())
     }
     return known[description["name"]](**options)
 

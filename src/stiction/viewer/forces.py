@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stiction.contacts.gather import CONTACT
-from stiction.problems.laws import BoxFriction, Coulomb, Frictionless
+from stiction.problems.laws import Frictionless
 from stiction.solutions.contact import Mode
 from stiction.viewer import palette
 
@@ -147,11 +147,11 @@ def cones(
 
 def outline(law: Any) -> tuple[int, float, float]:
     """Corners of a friction cone of size one: how many, the angle of the first from t1, and how far out they are."""
-    if isinstance(law, Coulomb) and law.facets is not None:
-        return law.facets, law.rotation, 1.0
-    if isinstance(law, BoxFriction):
-        return 4, 0.25 * math.pi, 1.0 if law.scaled else math.sqrt(2.0)
-    return 32, 0.0, 1.0
+    corners = law.corners()
+    if corners is None:
+        return 32, 0.0, 1.0
+    x, y = corners[0]
+    return len(corners), math.atan2(y, x), math.hypot(x, y)
 
 
 def quaternions(turns: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -426,15 +426,4 @@ def arrow(ax: Any, x: float, y: float, dash: str, label: str, colour: str) -> No
 
 def section(posed: ContactProblem, bound: float) -> NDArray[np.float64]:
     """The outline of the impulses that friction may have: a disc, a polygon, a box."""
-    from stiction.problems.laws import kind, numbers
-    from stiction.problems.pyramid import pyramid_directions
-
-    _, facets, rotation, _, side = numbers(posed.law)
-    if facets and posed.dim == 3:
-        corners = pyramid_directions(facets, rotation, 3)
-    elif kind(posed.law) == "box":
-        corners = side * np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
-    else:
-        angle = np.linspace(0.0, 2.0 * np.pi, 200)
-        corners = np.column_stack([np.cos(angle), np.sin(angle)])
-    return bound * np.asarray(corners)
+    return bound * posed.law.outline(posed.dim)

@@ -31,7 +31,6 @@ import numpy as np
 
 from stiction.compiled import kernel, workspace
 from stiction.errors import InvalidProblem
-from stiction.problems.laws import kind
 from stiction.solvers.baraff.sets import (
     CLOSED,
     HALF,
@@ -116,7 +115,7 @@ class Baraff:
     def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
         n, white = problem.n, problem.whitened
         m, w = white.free.size, white.rows.shape[2]
-        frictionless = kind(problem.law) == "frictionless" or not problem.friction.any()
+        frictionless = problem.law.kind == "frictionless" or not problem.friction.any()
         slip = np.full((n, 2), np.nan) if problem.slip is None else np.array(problem.slip)
         limit = 50 * n + 500 if self.max_steps is None else self.max_steps
         work = workspace(*sizes(n, m, w))

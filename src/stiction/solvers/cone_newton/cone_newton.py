@@ -10,10 +10,9 @@ size m however many contacts there are; the 3n × 3n Delassus matrix may be sing
 Where many contacts join the same bodies, Newton's method is tried on few of them first (`few`). On all, sweeps of
 exact one-contact solves come first. What then stalls goes into cycles from the best point: more sweeps, Anderson-
 accelerated sweeps, proximal steps, a perturbation, each followed by Newton's method again. After a round of these,
-contacts are scaled by what they bear, the best point is forgotten, and the next round begins afresh. If all cycles
-fail, or leave more than rounding should, answers for pyramids are begun at instead, then more cycles are tried, and the
-best of all is proposed; the trace tells. Nothing is guaranteed, since friction is not monotone; a solve that ends
-without reaching its tolerance says so.
+contacts are scaled by what they bear, the best point is forgotten, and the next round begins afresh. Nothing is
+guaranteed, since friction is not monotone; a solve that ends without reaching its tolerance says so, and `Auto` then
+begins at answers for pyramids, and tries more cycles.
 
 [AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
 """
@@ -28,7 +27,6 @@ import numpy as np
 
 from stiction.compiled import kernel, shared, workspace
 from stiction.layout import Floats, Ints, layout
-from stiction.problems.laws import Coulomb
 from stiction.problems.normal_form import SMALL, trim
 from stiction.runs import add_rows, rows_dot
 from stiction.solvers.cone_newton.anderson import Memory, accelerated_sweeps
@@ -71,10 +69,7 @@ LAST_DIGIT = 5e-16  # of an impulse
 CORRECTIONS = 8  # solves for what is not symmetric in a Delassus matrix
 NEGLIGIBLE = 1e-13  # velocity, in units of the normal form, that needs no correction
 BURDEN = 100.0  # impulse, in units of the normal form, of a contact whose start is balanced
-DOUBTFUL = 20.0  # violation, over the tolerance, that is blamed on rounding only after pyramids were tried
 FAR = 1e-9  # violation of the law, in units of the normal form, of impulses that are no answer yet
-CLOSE = 1e-11  # violation that is not worth an attempt by other means, whatever the tolerance
-FACETS = (16, 8, 64)  # of pyramids whose answers are begun at
 NONE = np.empty((0, 3))
 
 
@@ -84,16 +79,12 @@ class ConeNewton:
 
     max_cycles: starts of Newton's method
     max_steps: Newton steps in a cycle, one m × m system each
-    max_pyramids: solutions for friction pyramids to start from, if all cycles fail
-    last_cycles: cycles of each of the two last attempts, if pyramids fail too: from zero, and from the best iterate
     tolerance: violation, in units of the largest free contact velocity, at which a solve stops; after a stall, a
         hundred times that is accepted, but never more than 1e-9
     """
 
     max_cycles: int = 20
     max_steps: int = 80
-    max_pyramids: int = 3
-    last_cycles: int = 80
     tolerance: float = 1e-10
 
     contract: ClassVar[Contract] = Contract(
@@ -106,39 +97,12 @@ class ConeNewton:
     )
 
     def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
-        answer = self._solve(problem, NONE if start is None else np.ascontiguousarray(start), self.max_cycles)
-        if answer.violation <= CLOSE or (answer.status == SOLVED and answer.violation <= self._good):
-            return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse)
-        return self._begin_at_pyramids(problem, answer)
+        answer = self._solve(problem, NONE if start is None else np.ascontiguousarray(start))
+        return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse)
 
-    @property
-    def _good(self) -> float:
-        """Violation that is not worth an attempt by other means."""
-        return max(DOUBTFUL * self.tolerance, float(relaxed(self.tolerance)))
-
-    def _begin_at_pyramids(self, problem: ContactProblem, answer: Answer) -> ContactProposal:
-        """Begin at answers for pyramids instead, until one leads to an answer for the cone; else the best of all."""
-        from stiction.solvers.cell_lemke.cell_lemke import CellLemke
-
-        trace: tuple[str, ...] = ()
-        for facets in FACETS[: self.max_pyramids]:
-            pyramid = CellLemke().propose(problem.with_law(Coulomb(facets=facets)), None)
-            other = self._solve(problem, pyramid.impulse, min(STAGES, self.max_cycles))
-            trace += (f"begun at the answer for {facets} facets: violation {other.violation:.0e}",)
-            answer = better(answer, other)
-            if answer.violation <= self._good:
-                break
-        for where in ("afresh", "at the best of these"):
-            if answer.status == SOLVED or answer.violation <= self._good or self.last_cycles <= 0:
-                break
-            other = self._solve(problem, NONE if where == "afresh" else answer.impulse, self.last_cycles)
-            trace += (f"begun {where}, {self.last_cycles} cycles: violation {other.violation:.0e}",)
-            answer = better(answer, other)
-        return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse, None, trace)
-
-    def _solve(self, problem: ContactProblem, start: NDArray[np.float64], max_cycles: int) -> Answer:
+    def _solve(self, problem: ContactProblem, start: NDArray[np.float64]) -> Answer:
         white = trimmed(problem.whitened)
-        answer = self._run(white, white.bias, start, max_cycles)
+        answer = self._run(white, white.bias, start)
         if problem.delassus is None or problem.n == 0:
             return answer
         # Solve again with E p added to the free velocities, E = W - L Lᵀ, until that changes nothing.
@@ -152,16 +116,16 @@ class ConeNewton:
             if answer.status != SOLVED or np.abs(wanted - added).max() <= NEGLIGIBLE:
                 break
             added = wanted
-            more = self._run(white, white.bias + added.reshape(n, 3), answer.impulse, max_cycles)
+            more = self._run(white, white.bias + added.reshape(n, 3), answer.impulse)
             answer = more._replace(steps=answer.steps + more.steps)
         return answer
 
-    def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64], max_cycles: int) -> Answer:
+    def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64]) -> Answer:
         n, _, width = white.rows.shape
         impulse = np.empty((n, 3))
         status, steps, violation = cone_newton(
             white.rows, white.segments, white.free, bias, white.friction, white.scale, white.tau, white.pace, start,
-            max_cycles, self.max_steps, self.tolerance, *workspace(*sizes(n, len(white.free), width)), impulse,
+            self.max_cycles, self.max_steps, self.tolerance, *workspace(*sizes(n, len(white.free), width)), impulse,
         )  # fmt: skip
         return Answer(status, steps, violation, impulse)
 
@@ -187,11 +151,6 @@ class Answer(NamedTuple):
     steps: int
     violation: float  # of the law, over the largest free contact velocity, as the judge measures it
     impulse: NDArray[np.float64]  # (n, 3) N s
-
-
-def better(one: Answer, other: Answer) -> Answer:
-    """The answer that violates the law less; the steps of both."""
-    return (other if other.violation < one.violation else one)._replace(steps=one.steps + other.steps)
 
 
 class Whole(NamedTuple):
