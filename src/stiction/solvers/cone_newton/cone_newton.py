@@ -269,7 +269,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         else:
             seed = perturb(now.p, seed)
         target = max(MARGIN * enough, rounding(contacts, now.p))
-        least, count = newton(contacts, search, system, least, target, softness, max_steps)
+        least, count = newton(contacts, search, system, least, target, softness, max_steps, False)
         steps += count
         copy_rows(best, now.p)
         into_cone(now.p, contacts.friction)

@@ -76,7 +76,7 @@ def few(whole, groups, count, warm, enough, softness, max_steps, contacts, searc
         some, at = first_contacts(contacts, k), first_points(search, k)
         least, _ = evaluate(some, at.now)
         copy_rows(at.now.p, at.best)
-        least, more = newton(some, at, first_laws(system, k), least, MARGIN * enough, softness, max_steps)
+        least, more = newton(some, at, first_laws(system, k), least, MARGIN * enough, softness, max_steps, False)
         steps += more
         copy_rows(at.best, at.now.p)
         into_cone(at.now.p, some.friction)

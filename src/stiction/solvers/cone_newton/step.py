@@ -1,4 +1,4 @@
-"""One run of Newton's method on the Alart–Curnier map (see `cone_newton`), in velocity space.
+"""One run of Newton's method on the Alart–Curnier map (see `cone_newton`) or that of a box, in velocity space.
 
 A step is searched against the largest of the last merits; a search that fails is answered by a full step, three times.
 """
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from stiction.compiled import kernel
 from stiction.layout import Floats, layout
 from stiction.runs import add_rows, rows_dot
+from stiction.solvers.cone_newton.box_map import evaluate_box, linearise_box
 from stiction.solvers.cone_newton.one_contact import Point, evaluate
 from stiction.solvers.cone_newton.proximal import copy_rows
 from stiction.solvers.cone_newton.system import OPEN, SLIP, STICK, solve_again, solve_system
@@ -42,10 +43,13 @@ layout(Search, "n", "m", memory=f"{MEMORY}")
 
 
 @kernel
-def newton(contacts, search, system, least, enough, softness, max_steps):
-    """From search.now; search.best, of residual `least`, keeps the best. Returns (its residual, Newton steps)."""
+def newton(contacts, search, system, least, enough, softness, max_steps, box):
+    """From search.now; search.best, of residual `least`, keeps the best. Returns (its residual, Newton steps).
+
+    box: whether friction is bounded by a box, not by a disc
+    """
     now, trial, merits = search.now, search.trial, search.merits
-    largest, merit = evaluate(contacts, now)
+    largest, merit = evaluate_map(contacts, now, box)
     if largest < least:
         least = largest
         copy_rows(now.p, search.best)
@@ -55,20 +59,20 @@ def newton(contacts, search, system, least, enough, softness, max_steps):
         if least <= enough:
             return least, step - 1
         epsilon = min(LARGEST_EPSILON, max(SMALLEST_EPSILON, soft * largest))
-        changed = linearise(contacts, now, epsilon, system)
+        changed = linearise_box(contacts, now, epsilon, system) if box else linearise(contacts, now, epsilon, system)
         if not newton_direction(contacts, system, search.direction):
             return least, step
         length, before = 1.0, largest
         reference = highest(merits)
         for attempt in range(TRIALS):
             move(now, length, search.direction, trial)
-            largest, merit = evaluate(contacts, trial)
+            largest, merit = evaluate_map(contacts, trial, box)
             if attempt == 0:
                 for _ in range(REFINEMENTS):
                     if not refine(contacts, now, trial, enough, largest, search.direction, search.spare, system):
                         break
                     move(now, length, search.direction, trial)
-                    largest, merit = evaluate(contacts, trial)
+                    largest, merit = evaluate_map(contacts, trial, box)
             if merit <= reference * (1.0 - DECREASE * length):
                 break
             length *= 0.5
@@ -77,7 +81,7 @@ def newton(contacts, search, system, least, enough, softness, max_steps):
             if failures > WATCHDOG:
                 return least, step
             move(now, 1.0, search.direction, trial)
-            largest, merit = evaluate(contacts, trial)
+            largest, merit = evaluate_map(contacts, trial, box)
             remember_only(-1.0, merits)
         now, trial = trial, now
         merits[step % MEMORY] = merit
@@ -93,6 +97,12 @@ def newton(contacts, search, system, least, enough, softness, max_steps):
         if slow > MEMORY + WATCHDOG:
             return least, step
     return least, max_steps
+
+
+@kernel
+def evaluate_map(contacts, point, box):
+    """Set x and u from p; returns the map's largest entry and its square."""
+    return evaluate_box(contacts, point) if box else evaluate(contacts, point)
 
 
 @kernel
