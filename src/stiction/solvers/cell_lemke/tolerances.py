@@ -21,7 +21,8 @@ ROUNDING = 1e-15
 # Quantities that fall slower do not block, in units of the fastest unknown. Smaller: pivots on rounding, singular
 # bases. Larger: slow quantities are overlooked and the path is lost.
 SLOW = 1e-10
-# If z0 falls slower the path is a ray, in the same units. Larger: steep paths near their end are called rays.
+# If z0 falls slower it stands still, in the same units: it cannot leave, and the path is a ray if nothing else blocks.
+# Larger: steep paths near their end are called rays. Smaller: rounding of the rate ends a path that does not end.
 STANDING = 1e-14
 # A ratio and the bound that it is compared with differ by two roundings; without it the last candidate can be missed.
 SAFE = 1.0 + 2.0 * EPS
@@ -37,10 +38,11 @@ REFACTOR = 100.0 * REFINE
 # A watched quantity more negative than this, or than `REFACTOR` times the largest unknown, has left the path. Smaller:
 # recoverable overshoots of ill-conditioned bases cost a new cover. Larger: pivots are wasted on a lost path.
 LOST = 1e-5
-# Corrections with residuals in doubled precision end at a residual of this part of the largest unknown, below which a
-# correction changes no bit, ...
+# Corrections with residuals in doubled precision end at a residual of this part of the largest unknown, half of its
+# last bit. Larger: the tries that need it lose bits. Smaller: corrections go on without gain, ...
 REFINED = ROUNDING / 10.0
-# ... or when one gains less than this factor (the inverse is too poor to gain more), or after this many.
+# ... until one leaves more than this part of the residual (then the inverse is too poor to gain more), or until this
+# many have been made. Smaller `GAIN` or fewer of them: they end before they have gained all there is.
 GAIN = 0.5
 CORRECTIONS = 6
 
@@ -68,6 +70,7 @@ COVER_GROWTH = 2.0
 # of a slow pivot, so that covers and thresholds on both sides of the usual ones are tried.
 TRIES = ((1.0, 1.0, 1.0), (1.0, 10.0, 0.1), (0.1, 0.1, 10.0), (10.0, 100.0, 1.0))
 
-# The limit of a path is so many pivots for each contact and velocity, and `MORE_PIVOTS`: several times the longest
-# paths of the families. Structural paths are longer, since open contacts take part. Smaller: long paths are cut off.
+# The limit of a path, in pivots for each contact and velocity, and `MORE_PIVOTS` for the smallest problems: five times
+# the longest paths of the families, which take 3.3 in the cells, 4.3 reduced and 9.9 structural (there open contacts
+# take part). Smaller: long paths are cut off. Larger: a path that cycles takes longer to be given up.
 PIVOTS_OF_CELLS, PIVOTS_OF_PAIRS, MORE_PIVOTS = 20, 50, 50
