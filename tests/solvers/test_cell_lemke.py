@@ -17,7 +17,7 @@ from stiction.solvers.cell_lemke.basis import rebuild
 from stiction.solvers.cell_lemke.cell_lemke import CellLemke, fixed
 from stiction.solvers.cell_lemke.cells import CELLS, CORNER, EDGE, FREE, LINE, ROW, SEPARATED, SIZE, SMOOTH, VERTEX
 from stiction.solvers.cell_lemke.cover import draw_cover, start_random
-from stiction.solvers.cell_lemke.path import carve, follow, prepare, rules_of, sizes
+from stiction.solvers.cell_lemke.path import follow, prepare, rules_of, sizes, views
 
 # Sizes from 1e-1.5 to 1e1.5 m, masses as their cubes: doubles end here, so not every seed is solved.
 BEYOND_DOUBLES = {"stack-lengths"}
@@ -195,9 +195,9 @@ def path_of(problem, pivots):
     """The cells and the basis after some pivots."""
     white, directions = problem.whitened, directions_of(problem)
     n, _, width = white.rows.shape
-    work = workspace(*sizes(n, white.free.size, width, len(directions)))
+    lengths = n, white.free.size, width, len(directions)
     inputs = white.rows, fixed(white.segments), white.free, white.bias, fixed(white.friction)
-    contacts, cells, basis, watch, candidate = carve(*inputs, directions, CELLS, *work)
+    contacts, cells, basis, watch, candidate = views(*lengths, *inputs, directions, CELLS, *workspace(*sizes(*lengths)))
     prepare(contacts, watch, white.scale, candidate)
     draw_cover(contacts, np.uint64(start_random(1)), 1.0)
     follow(contacts, cells, basis, watch, rules_of(0), pivots, 0)

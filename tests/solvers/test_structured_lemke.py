@@ -31,7 +31,7 @@ from stiction.solvers.cell_lemke.cells import (
     VERTEX,
 )
 from stiction.solvers.cell_lemke.cover import draw_cover, start_random
-from stiction.solvers.cell_lemke.path import carve, follow, prepare, rules_of, sizes
+from stiction.solvers.cell_lemke.path import follow, prepare, rules_of, sizes, views
 from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke
 
 # Sizes from 1e-1.5 to 1e1.5 m, masses as their cubes: doubles end here, so not every seed is solved.
@@ -73,9 +73,9 @@ def path_of(problem, reduced, pivots):
     """The path after some pivots, and how it ended."""
     white, directions = problem.whitened, directions_of(problem)
     n, _, width = white.rows.shape
-    work = workspace(*sizes(n, white.free.size, width, len(directions)))
+    lengths = n, white.free.size, width, len(directions)
     inputs = white.rows, fixed(white.segments), white.free, white.bias, fixed(white.friction)
-    path = carve(*inputs, directions, REDUCED if reduced else STRUCTURAL, *work)
+    path = views(*lengths, *inputs, directions, REDUCED if reduced else STRUCTURAL, *workspace(*sizes(*lengths)))
     prepare(path.contacts, path.watch, white.scale, path.candidate)
     draw(path)
     status, count = follow(*path[:4], rules_of(0), pivots, 0)
@@ -142,6 +142,16 @@ def test_updated_inverse_is_the_inverse_in_every_form(reduced):
             np.testing.assert_allclose(lift, basis.lift, atol=1e-12)
     assert met >= {SMOOTH, FREE, LINE, VERTEX, EDGE, CORNER}
     assert reduced or idle >= {FREE, LINE, VERTEX}
+
+
+@pytest.mark.parametrize("facets", [3, 4, 8])
+@pytest.mark.parametrize("name", ["plane-stack", "stack-1"])
+def test_every_contact_has_places_for_what_it_may_watch(name, facets):
+    """A line watches θ, its force, the room and two σ; in the plane, too, where there are only two directions."""
+    problem = CONTACT_FAMILIES[name](0).with_law(Coulomb(facets=facets))
+    path, _, _ = path_of(problem, False, 1)
+    most = max(5, 1 + len(directions_of(problem)))
+    assert all(len(entries) >= most * problem.n for entries in path.watch[:5])
 
 
 def test_basis_is_no_larger_than_the_velocities():

@@ -1,4 +1,8 @@
-"""From cell to cell: one crossing for each watched quantity of the table in `cells`."""
+"""From cell to cell: one crossing for each watched quantity of the table in `cells`.
+
+A crossing changes the state of the contact, and returns the row or column that joins or leaves the basis and the
+quantity that is driven next.
+"""
 
 from __future__ import annotations
 
@@ -109,13 +113,8 @@ def close(contacts, cells, basis, i):
 @kernel
 def begin_friction(contacts, cells, basis, i):
     """→ free if c_σ z0 outweighs the sliding; else → vertex, or c_σ grows until it does [Lloyd2004, eq. 59]."""
-    d, z0, segment, bias, cover = (
-        contacts.directions,
-        basis.y[0],
-        contacts.segments[i],
-        contacts.bias[i],
-        contacts.cover[i],
-    )
+    d, z0, segment = contacts.directions, basis.y[0], contacts.segments[i]
+    bias, cover = contacts.bias[i], contacts.cover[i]
     u1 = velocity_dot(contacts.rows[i, 1], segment, basis.x) + bias[1] + cover[1] * z0
     u2 = velocity_dot(contacts.rows[i, 2], segment, basis.x) + bias[2] + cover[2] * z0
     # The direction most opposed to the sliding.
@@ -123,6 +122,7 @@ def begin_friction(contacts, cells, basis, i):
     for j in range(1, len(d)):
         if d[j, 0] * u1 + d[j, 1] * u2 < lowest:
             b, lowest = j, d[j, 0] * u1 + d[j, 1] * u2
+    # Where it slides too fast for its cover, either the state or the cover must give way.
     cells.state[i], cells.direction[i] = FREE, b
     if -lowest > cover[SLIDING] * z0:
         if contacts.method == CELLS:
@@ -223,7 +223,7 @@ def slip(contacts, cells, basis, i):
     """No room is left: line b → vertex b, corner b,o → edge b,o, λ is driven; edge b,o → vertex o, (d_b − d_o)·u is."""
     d, mu, b, state = contacts.directions, contacts.friction[i], cells.direction[i], cells.state[i]
     o = neighbour(b, cells.side[i], len(d))
-    # The room becomes the unknown that leaves; what was p_b is now part of the columns of θ and z0.
+    # The room replaces p_b as the unknown, and leaves; the force along d_b is now part of the columns of θ and z0.
     room_for_force(contacts, cells, basis, i, FIRST, SECOND if state == CORNER else NO_ROLE)
     if state == EDGE:
         add_lift(contacts, basis, i, b, -1.0)
@@ -236,7 +236,8 @@ def slip(contacts, cells, basis, i):
         along = 0.0, d[o, 0] - d[b, 0], d[o, 1] - d[b, 1]
         combine(contacts.rows, i, along, basis.columns[cells.column[i, SECOND]])
         add_to_row(cells, basis, i, SECOND, -1.0, FIRST)  # σ_o − σ_b
-    negate_row(cells, basis, i, FIRST)  # λ = −σ_b
+    # λ = −σ_b; of an edge it is (d_b − d_o)·u, since its b has changed.
+    negate_row(cells, basis, i, FIRST)
     if state == CORNER:
         exchange_roles(cells, basis, i)
         cells.state[i] = EDGE

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stiction.compiled import in_callers, kernel, shared, sums
+from stiction.compiled import in_callers, kernel, sums
 from stiction.layout import Floats, Ints, layout
 from stiction.linear import times
 from stiction.solutions.status import Status
@@ -88,7 +88,7 @@ class Rules(NamedTuple):
     precise: Any  # whether residuals are in doubled precision
 
 
-layout(Watch, "n", "m", "d", hits="n * (d + 3)")
+layout(Watch, "n", "m", "d", hits="n * (d + 3)")  # free: d and θ; a line, which may have d = 2: five
 sizes, views = layout(Path, "n", "m", "K", "d")
 
 
@@ -100,9 +100,10 @@ def follow_paths(rows, segments, free, bias, friction, scale, directions, start,
     options: numbers at `METHOD`, `SEED`, `COVERS` (most paths), `MAX_PIVOTS`, `AFRESH`
     out: (2, n, 3) the best answer, and the direction of the last path that ended in a ray
     """
-    contacts, cells, basis, watch, candidate = carve(
-        rows, segments, free, bias, friction, directions, options[METHOD], floats, ints
-    )
+    contacts, cells, basis, watch, candidate = views(
+        len(rows), len(free), rows.shape[2], len(directions),
+        rows, segments, free, bias, friction, directions, options[METHOD], floats, ints,
+    )  # fmt: skip
     impulse, ray = out[0], out[1]
     prepare(contacts, watch, scale, impulse)
     # The cells of the start are the answer if they obey the law.
@@ -132,13 +133,6 @@ def follow_paths(rows, segments, free, bias, friction, scale, directions, start,
             if ended == RAY:
                 impulses(contacts, cells, basis.rate, ray)
     return status, pivots, options[COVERS], residual
-
-
-@shared
-def carve(rows, segments, free, bias, friction, directions, method, floats, ints):
-    """The problem's records over two buffers."""
-    n, m, width, d = len(rows), len(free), rows.shape[2], len(directions)
-    return views(n, m, width, d, rows, segments, free, bias, friction, directions, method, floats, ints)
 
 
 @kernel
