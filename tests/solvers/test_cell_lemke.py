@@ -11,11 +11,13 @@ from stiction.compiled import workspace
 from stiction.problems.contact import ContactProblem
 from stiction.problems.contact_families import CONTACT_FAMILIES, mass_ratio, peg, stack, with_friction
 from stiction.problems.laws import Coulomb
-from stiction.problems.pyramid import pyramid_directions
+from stiction.problems.pyramid import directions_of, pyramid_directions
 from stiction.solutions.status import Status
-from stiction.solvers.cell_lemke import cell_lemke
-from stiction.solvers.cell_lemke.cell_lemke import CellLemke, fixed, sizes
-from stiction.solvers.cell_lemke.cells import CORNER, EDGE, FREE, LINE, ROW, SEPARATED, SIZE, SMOOTH, VERTEX
+from stiction.solvers.cell_lemke.basis import rebuild
+from stiction.solvers.cell_lemke.cell_lemke import CellLemke, fixed
+from stiction.solvers.cell_lemke.cells import CELLS, CORNER, EDGE, FREE, LINE, ROW, SEPARATED, SIZE, SMOOTH, VERTEX
+from stiction.solvers.cell_lemke.cover import draw_cover, start_random
+from stiction.solvers.cell_lemke.path import follow, prepare, rules_of, sizes, views
 
 # Sizes from 1e-1.5 to 1e1.5 m, masses as their cubes: doubles end here, so not every seed is solved.
 BEYOND_DOUBLES = {"stack-lengths"}
@@ -191,16 +193,14 @@ def test_plane_keeps_the_two_furthest_directions():
 
 def path_of(problem, pivots):
     """The cells and the basis after some pivots."""
-    white, law = problem.whitened, problem.law
+    white, directions = problem.whitened, directions_of(problem)
     n, _, width = white.rows.shape
-    directions = pyramid_directions(law.facets, law.rotation, problem.dim)
-    work = workspace(*sizes(n, white.free.size, width, len(directions)))
+    lengths = n, white.free.size, width, len(directions)
     inputs = white.rows, fixed(white.segments), white.free, white.bias, fixed(white.friction)
-    contacts, cells, basis, watch, *_ = cell_lemke.carve.py_func(*inputs, directions, *work)
-    cell_lemke.group(contacts, watch)
-    cell_lemke.weigh(contacts, watch, white.scale)
-    cell_lemke.draw_cover(contacts, np.uint64(cell_lemke.start_random(1)), 10.0)
-    cell_lemke.follow(contacts, cells, basis, watch, 1e-10, 1e-10, False, pivots)
+    contacts, cells, basis, watch, candidate = views(*lengths, *inputs, directions, CELLS, *workspace(*sizes(*lengths)))
+    prepare(contacts, watch, white.scale, candidate)
+    draw_cover(contacts, np.uint64(start_random(1)), 1.0)
+    follow(contacts, cells, basis, watch, rules_of(0), pivots, 0)
     return contacts, cells, basis
 
 
@@ -214,7 +214,7 @@ def test_updated_inverse_is_the_inverse_in_every_state():
             updated, driven = basis.inverse[:size, :size].copy(), basis.now[ROW]
             met.update(cells.state.tolist())
             assert 0 <= driven < size <= len(basis.y)
-            assert cell_lemke.rebuild(contacts, cells, basis)
+            assert rebuild(contacts, cells, basis)
             fresh = basis.inverse[:size, :size]
             np.testing.assert_allclose(updated, fresh, atol=1e-9 * np.abs(fresh).max())
     assert met >= {SEPARATED, SMOOTH, FREE, LINE, VERTEX, EDGE, CORNER}

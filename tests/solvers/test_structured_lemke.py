@@ -13,10 +13,25 @@ from stiction.problems.laws import Coulomb
 from stiction.problems.pyramid import directions_of, pyramid_impulse, pyramid_lcp
 from stiction.solutions.contact import judge_contact
 from stiction.solutions.status import Status
-from stiction.solvers.cell_lemke.cell_lemke import fixed, group, sizes, start_random, weigh
-from stiction.solvers.cell_lemke.cells import CORNER, EDGE, FREE, LINE, NORMAL, ROW, SIZE, SMOOTH, VERTEX
-from stiction.solvers.structured_lemke import structured_lemke
-from stiction.solvers.structured_lemke.basis import INACTIVE, rebuild
+from stiction.solvers.cell_lemke.answer import impulses
+from stiction.solvers.cell_lemke.basis import rebuild
+from stiction.solvers.cell_lemke.cell_lemke import fixed
+from stiction.solvers.cell_lemke.cells import (
+    CORNER,
+    EDGE,
+    FREE,
+    INACTIVE,
+    LINE,
+    NORMAL,
+    REDUCED,
+    ROW,
+    SIZE,
+    SMOOTH,
+    STRUCTURAL,
+    VERTEX,
+)
+from stiction.solvers.cell_lemke.cover import draw_cover, start_random
+from stiction.solvers.cell_lemke.path import follow, prepare, rules_of, sizes, views
 from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke
 
 # Sizes from 1e-1.5 to 1e1.5 m, masses as their cubes: doubles end here, so not every seed is solved.
@@ -51,20 +66,19 @@ def test_solves_many_seeds(family, reduced):
 
 def draw(path):
     """The cover of the first try."""
-    structured_lemke.draw_cover(path.contacts, np.uint64(start_random(1)), 1.0)
+    draw_cover(path.contacts, np.uint64(start_random(1)), 1.0)
 
 
 def path_of(problem, reduced, pivots):
     """The path after some pivots, and how it ended."""
     white, directions = problem.whitened, directions_of(problem)
     n, _, width = white.rows.shape
-    work = workspace(*sizes(n, white.free.size, width, len(directions)))
+    lengths = n, white.free.size, width, len(directions)
     inputs = white.rows, fixed(white.segments), white.free, white.bias, fixed(white.friction)
-    path = structured_lemke.carve.py_func(*inputs, directions, *work)
-    group(path.contacts, path.watch)
-    weigh(path.contacts, path.watch, white.scale)
+    path = views(*lengths, *inputs, directions, REDUCED if reduced else STRUCTURAL, *workspace(*sizes(*lengths)))
+    prepare(path.contacts, path.watch, white.scale, path.candidate)
     draw(path)
-    status, count = structured_lemke.follow(*path[:5], reduced, 1e-10, 1e-10, False, pivots, 0)
+    status, count = follow(*path[:4], rules_of(0), pivots, 0)
     return path, status, count
 
 
@@ -103,7 +117,7 @@ def test_structural_path_is_lemkes_own(problem, facets):
     cover, directions, lcp = path.contacts.cover, directions_of(problem), pyramid_lcp(problem)
     along = cover[:, 3:4] + cover[:, 1:3] @ directions.T
     z, count = lemke_tableau(lcp.M, lcp.q, np.concatenate([cover[:, 0], along.ravel(), cover[:, 4]]))
-    structured_lemke.impulses(path.contacts, path.cells, path.basis.y, path.candidate)
+    impulses(path.contacts, path.cells, path.basis.y, path.candidate)
     impulse = problem.whitened.impulse(path.candidate)
     assert pivots == count
     np.testing.assert_allclose(impulse, pyramid_impulse(problem, z), atol=1e-9 * np.abs(impulse).max())
@@ -118,16 +132,26 @@ def test_updated_inverse_is_the_inverse_in_every_form(reduced):
             path, _, _ = path_of(problem.with_law(Coulomb(facets=8)), reduced, pivots)
             basis, cells = path.basis, path.cells
             size = basis.now[SIZE]
-            updated, lift = basis.inverse[:size, :size].copy(), path.lift.copy()
+            updated, lift = basis.inverse[:size, :size].copy(), basis.lift.copy()
             met.update(cells.state.tolist())
             idle.update(cells.state[cells.column[:, NORMAL] == INACTIVE].tolist())
             assert 0 <= basis.now[ROW] < size <= len(basis.y)
-            assert rebuild(path.contacts, cells, basis, path.lift)
+            assert rebuild(path.contacts, cells, basis)
             fresh = basis.inverse[:size, :size]
             np.testing.assert_allclose(updated, fresh, atol=1e-9 * np.abs(fresh).max())
-            np.testing.assert_allclose(lift, path.lift, atol=1e-12)
+            np.testing.assert_allclose(lift, basis.lift, atol=1e-12)
     assert met >= {SMOOTH, FREE, LINE, VERTEX, EDGE, CORNER}
     assert reduced or idle >= {FREE, LINE, VERTEX}
+
+
+@pytest.mark.parametrize("facets", [3, 4, 8])
+@pytest.mark.parametrize("name", ["plane-stack", "stack-1"])
+def test_every_contact_has_places_for_what_it_may_watch(name, facets):
+    """A line watches θ, its force, the room and two σ; in the plane, too, where there are only two directions."""
+    problem = CONTACT_FAMILIES[name](0).with_law(Coulomb(facets=facets))
+    path, _, _ = path_of(problem, False, 1)
+    most = max(5, 1 + len(directions_of(problem)))
+    assert all(len(entries) >= most * problem.n for entries in path.watch[:5])
 
 
 def test_basis_is_no_larger_than_the_velocities():
