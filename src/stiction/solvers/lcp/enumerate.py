@@ -21,8 +21,9 @@ from stiction.linear import lu, lu_solve
 from stiction.solutions.natural_map import judge_into, natural_map, scratch
 from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.lcp.principal import AT_LOWER, AT_UPPER, MEMBER
 from stiction.solvers.lcp.scaling import equilibrate
+from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, MEMBER
+from stiction.solvers.lcp.tolerances import CERTAIN, FOUND, LARGEST, OUTSIDE, SINGULAR_SUPPORT, WEAK_PIVOT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,12 +33,7 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float64]
     Vector = NDArray[np.float64]
 
-LARGEST = 12
-CERTAIN = 1e-12  # residual at which the search ends
-FOUND = 1e-9  # residual that counts as a solution
-OUTSIDE = 1e-3  # distance from its bounds, in scaled units, from which a trial is not judged
-SINGULAR = 1e-11  # pivot, over its row, of a support that is solved as a linear program
-WEAK_PIVOT = 1e-6  # free variables whose pivot is below this part of the largest entry are not eliminated
+__all__ = ["LARGEST", "Enumerate"]
 
 
 @dataclass(frozen=True)
@@ -192,7 +188,7 @@ def points_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> lis
         return []
     block, solved = H[np.ix_(equal, equal)], np.array(found.x)
     for _ in range(2):
-        solved[equal] -= np.linalg.lstsq(block, H[equal] @ solved + q[equal], rcond=SINGULAR)[0]
+        solved[equal] -= np.linalg.lstsq(block, H[equal] @ solved + q[equal], rcond=SINGULAR_SUPPORT)[0]
     return [np.clip(x, least, most) for x in (found.x, solved)]
 
 
@@ -272,6 +268,6 @@ def nearly_singular(A, k):
         size = 0.0
         for j in range(i, k):
             size = max(size, abs(A[i, j]))
-        if abs(A[i, i]) <= SINGULAR * size:
+        if abs(A[i, i]) <= SINGULAR_SUPPORT * size:
             return True
     return False
