@@ -35,8 +35,8 @@ from stiction.solvers.lcp.tableau import (
     SOLVED,
     STALLED,
     finish,
+    move_to_bound,
     residuals,
-    rest,
     scale,
     set_sides,
     tableau_with,
@@ -121,7 +121,7 @@ class BlockPivot:
 
 
 class Sides(NamedTuple):
-    """What changing sides takes beside the tableau, whose `inverse` holds a factor here."""
+    """Array for changing sides, in addition to the tableau, whose `inverse` holds a factor here."""
 
     other: Array[Ints, "n"]  # side to change to
     floats: Array[Floats, ...]
@@ -138,7 +138,7 @@ def block_pivot(H, vectors, symmetric, start, max_iterations, floats, ints, z):
     t = carve(n, floats, ints)
     tau = scale(H, vectors, symmetric, t)
     set_sides(t, vectors, start)
-    # Solve for the members, and see what is on the wrong side.
+    # Solve for the members and count the variables on the wrong side.
     status, count = MAX_ITERATIONS, 0
     fewest, patience = n + 1, BLOCK_STALL
     while count < max_iterations:
@@ -150,7 +150,7 @@ def block_pivot(H, vectors, symmetric, start, max_iterations, floats, ints, z):
         if wrong == 0:
             status = SOLVED
             break
-        # It all changes sides, unless it has not become less for long.
+        # All of them change sides, unless their number has not fallen for long.
         patience = BLOCK_STALL if wrong < fewest else patience - 1
         fewest = min(fewest, wrong)
         if patience == 0:
@@ -172,7 +172,7 @@ def solve_members(t, symmetric):
             t.members[size], t.z[i] = i, 0.0
             size += 1
         else:
-            rest(t, i)
+            move_to_bound(t, i)
     residuals(t, 0)
     # A symmetric block that is not definite may still be that of a P-matrix to rounding: then it is eliminated.
     gather_block(t, size)

@@ -47,13 +47,13 @@ from stiction.solvers.lcp.tableau import (
     column_times_inverse,
     correct,
     finish,
+    move_to_bound,
     rates_of_row,
     rates_of_variable,
     read_ray,
     rebuild,
     remove,
     residuals,
-    rest,
     row_times_inverse,
     scale,
     settle,
@@ -163,11 +163,11 @@ def irregular(n: int, attempt: int, given: NDArray[np.float64] | None) -> NDArra
 
 
 class Path(NamedTuple):
-    """What following a path takes beside the tableau; quantities are the members and then the rows."""
+    """Arrays for following a path, in addition to the tableau; "quantities" are the members, then the rows."""
 
     order: Array[Floats, "n"]  # the cover of each variable, and then the lexicographic row of the best candidate
-    gap: Array[Floats, "2 * n + 2"]  # of each quantity to what it approaches
-    speed: Array[Floats, "2 * n + 2"]  # at which it approaches that
+    gap: Array[Floats, "2 * n + 2"]  # from each quantity to the bound that it approaches
+    speed: Array[Floats, "2 * n + 2"]  # at which it approaches that bound
     floats: Array[Floats, ...]
     ints: Array[Ints, ...]
 
@@ -211,11 +211,11 @@ def rest_at_bounds(t):
         if np.isfinite(t.lo[i]) or np.isfinite(t.hi[i]):
             lower = np.isfinite(t.lo[i])
             t.state[i], t.side[i] = AT_LOWER if lower else AT_UPPER, 1.0 if lower else -1.0
-            rest(t, i)
+            move_to_bound(t, i)
         else:
             t.z[i] = 0.0
             free += 1
-    # Free variables are solved for; inverse and members as exact as they can be.
+    # Free variables are solved for, from a fresh inverse and with one refinement.
     if free > 0:
         size, complete = join_free(t)
         if not complete or not rebuild(t, size):
@@ -296,7 +296,7 @@ def set_cover(t, size, cover):
 
 @kernel
 def enter_artificial(t, size):
-    """z0 enters at the least value that keeps everything within bounds; what it keeps there is driven first.
+    """z0 enters at the least value that keeps everything within bounds; the variable that needs it most is driven.
 
     Returns (number of members, driven variable, whether its z is driven); -1 if nothing needs z0.
     """
@@ -325,7 +325,7 @@ def enter_artificial(t, size):
     else:
         t.state[driven] = AT_LOWER if d[driven] > 0.0 else AT_UPPER
         replace_member(t, size, t.place[driven], n)
-        rest(t, driven)
+        move_to_bound(t, driven)
     residuals(t, size)
     correct(t, size)
     return size, driven, drives_z
@@ -355,7 +355,7 @@ def follow(t, size, slack, doubtful_rate, max_pivots, ray):
         sense = 1.0 if t.state[driven] == AT_LOWER else -1.0
         rates(t, size, driven, drives_z, sense)
         event, which, step, doubtful = blocking(t, size, driven, drives_z, slack, doubtful_rate)
-        # Believe neither a ray nor a small pivot of an inverse that has been updated.
+        # Neither a ray nor a small pivot is trusted unless the inverse is fresh and the rates are refined.
         if event == NOTHING or doubtful:
             if not fresh:
                 if not rebuild(t, size):
@@ -376,7 +376,7 @@ def follow(t, size, slack, doubtful_rate, max_pivots, ray):
         # It reaches its other bound: its w is driven next.
         if event == FLIPS:
             t.state[driven] = AT_UPPER if t.state[driven] == AT_LOWER else AT_LOWER
-            rest(t, driven)
+            move_to_bound(t, driven)
             drives_z = False
             continue
         # A member reaches a bound and its w is driven next, or it is z0, and the path ends.
@@ -409,7 +409,7 @@ def leave(t, size, driven, drives_z, sense, slot):
         t.z[leaving] = 0.0
     else:
         t.state[leaving] = AT_LOWER if to_lower else AT_UPPER
-        rest(t, leaving)
+        move_to_bound(t, leaving)
     return size, leaving
 
 
@@ -456,7 +456,7 @@ def refine_rates(t, size, driven, drives_z, sense):
     add_columns(t.columns, t.members, t.leaving, size, len(t.q), t.w_rate)
 
 
-# What blocks the motion.
+# The ratio test: what blocks the motion.
 
 
 @inlined
@@ -514,14 +514,14 @@ def blocking(t, size, driven, drives_z, slack, doubtful_rate):
     if flip <= first:
         return FLIPS, driven, flip, False
 
-    # Second pass: of all that block up to there, the fastest. Where rounding of the bound hides them all, the first.
+    # Second pass: of all that block within the bound, the fastest; if rounding of the bound excludes all, the first.
     tie = first + TIE * max(first, SHORT_STEP * largest / fastest)
     best, ties = fastest_within(gap, speed, size + n, slow, bound, tie)
     if best < 0:
         for c in range(size + n):
             if speed[c] > slow and (best < 0 or gap[c] * speed[best] < gap[best] * speed[c]):
                 best = c
-    if best < 0:  # what is not a number blocks nothing
+    if best < 0:  # every candidate is NaN
         return NOTHING, -1, 0.0, False
     if ties > 1:
         best = lexicographic(t, size, tie, max(slow, SLOW_TIE * speed[best]), best)

@@ -1,10 +1,10 @@
-"""Principal pivoting on a box LCP: a set of members, whose rows are equations, and everyone else at a bound.
+"""Principal pivoting on a box LCP: a set of members, whose rows are equations, and all other variables at a bound.
 
     members α:  w_α = 0, z_α solved for from H_αα;   others:  z at lo (w >= 0 wanted) or at hi (w <= 0 wanted)
 
-Keller's, Cottle and Dantzig's, Murty's and Drumwright's methods differ only in which member changes next; they share
-what is here, above all `drive`: change one violated variable until its w vanishes, letting members leave (and others
-join) on the way.
+Keller's, Cottle and Dantzig's, Murty's and Drumwright's methods differ only in which member changes next. They share
+this module, above all `drive`: move one violated variable until its w vanishes, while members leave (and others join)
+on the way.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from stiction.solvers.lcp.tableau import (
     equation_residual,
     finish,
     magnitude,
+    move_to_bound,
     rates_of_row,
     rates_of_variable,
     read_ray,
     rebuild,
     remove,
     residuals,
-    rest,
     row_times_inverse,
     scale,
     set_sides,
@@ -81,7 +81,7 @@ FINISHES, FLIPS, LEAVES, JOINS, NOTHING = 0, 1, 2, 3, 4
 
 
 class Drive(NamedTuple):
-    """What driving one variable takes beside the tableau."""
+    """Arrays for driving one variable, in addition to the tableau."""
 
     entered: Array[Floats, "n"]  # inverse times the driven variable's column
     steps: Array[Floats, "n"]  # to where each quantity blocks
@@ -127,9 +127,9 @@ def begin(H, vectors, symmetric, start, t):
             enroll(t, size, i)
             size += 1
         else:
-            put(t, i, t.state[i])
-            rest(t, i)
-    # The members of the start are solved for, wherever that leads.
+            assign_bound(t, i, t.state[i])
+            move_to_bound(t, i)
+    # The members of the start are solved for, whatever bounds that crosses.
     if size > 0 and not rebuild(t, size):
         return tau, -1
     residuals(t, size)
@@ -137,7 +137,7 @@ def begin(H, vectors, symmetric, start, t):
     return tau, size
 
 
-# Which row is driven next, and whether the answer stands.
+# Which row is driven next, and whether the answer is final.
 
 
 @kernel
@@ -153,7 +153,7 @@ def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
     for i in range(len(t.q)):
         t.own.guarded[i] = 0.0 if symmetric and guard_after == 0 and not in_order else 1.0
     while pivots <= max_pivots:
-        # Where no row seems violated, look again from the matrix; each time that finds one, doubt the noise more.
+        # If no row seems violated, verify from the matrix; each time that finds one, allow for twice the noise.
         driven = violated(t, size, in_order)
         if driven < 0:
             size, driven = verify(t, size, doubts)
@@ -164,7 +164,7 @@ def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
             doubts *= 2.0
             if doubts > MOST_DOUBTS:
                 return STALLED, pivots, size
-        # Satisfy it, and let no rounding gather.
+        # Satisfy the row, then correct what rounding has added.
         guard = pivots >= guard_after
         t.own.guarded[driven] = 1.0
         status, count, size = drive(t, size, driven, guard, symmetric, max_pivots + 1 - pivots, ray)
@@ -202,13 +202,13 @@ def verify(t, size, doubts):
     Returns the number of members, -1 if their equations cannot be solved, and the worst row beyond its own rounding, -1
     if there is none.
     """
-    # Members whose equations cannot be solved, or only by absurd numbers, come of a pivot that was rounding.
+    # Equations without a solution, or with a huge one, mean that a pivot was rounding.
     n = len(t.q)
     if not solve_anew(t, size):
         return -1, -1
     if equation_residual(t, size) > REBUILD * magnitude(t, size) or magnitude(t, size) > LARGEST_Z:
         return -1, -1
-    # Members that are outside their bounds, now that they are exact, leave.
+    # Members are accurate now; those outside their bounds leave.
     allowed = NOISE * doubts * magnitude(t, size)
     for i in range(n):
         if t.state[i] == MEMBER and size > 0:
@@ -216,7 +216,7 @@ def verify(t, size, doubts):
                 size = send_to_bound(t, size, i, AT_LOWER)
             elif t.z[i] > t.hi[i] + allowed:
                 size = send_to_bound(t, size, i, AT_UPPER)
-    watch_all(t)
+    watch_all_rows(t)
     # Each row is judged by the size of its own terms.
     terms = t.spare
     for i in range(n):
@@ -263,41 +263,41 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
     zero is made together with the driven variable, as a pivot of two: then w_driven is driven instead of z_driven, or
     the other way round. Returns (status, pivots, number of members).
     """
-    # It is driven, not watched, until it is satisfied.
-    watch_all(t)
+    # The driven row is not watched until it is satisfied.
+    watch_all_rows(t)
     sense, home = t.side[driven], t.state[driven]
     t.side[driven] = 0.0
     motion = Motion(False, 0.0, False, -1, 0.0)
     pivots, idle = 0, 0
     while pivots < limit:
-        # The rates of everything. A variable that depends on the members moves no w, and need not if its own vanishes.
+        # Rates of members and rows. A variable that depends on the members moves no w; where its own is zero, undo it.
         motion = set_rates(t, size, driven, sense, symmetric, motion)
         speed = 1.0 if motion.by_row else motion.pivot
         if speed == 0.0 and -sense * t.w[driven] <= NOISE * magnitude(t, size):
             return SOLVED, pivots + 1, retreat(t, size, driven, home, sense, symmetric)
-        # Move until something stops it; after many steps of length zero, by least index, which cannot cycle.
+        # Move to the first event; after many steps of length zero, ties go to the least index, which cannot cycle.
         least_index = idle > IDLE_STEPS * len(t.q)
         event, which, step = first_event(t, size, driven, sense, motion.by_row, speed, watch, least_index)
         if event == NOTHING:
             read_ray(t, size, driven if t.place[driven] < 0 else -1, sense, ray)
-            put(t, driven, home)
+            assign_bound(t, driven, home)
             return RAY, pivots, size
         idle = idle + 1 if step == 0.0 else 0
         advance(t, size, step)
         if not motion.by_row:
             t.z[driven] += sense * step
         pivots += 1
-        # Its w has vanished, and it joins, or its z has reached the other bound: done.
+        # Done: its w is zero and it joins, or its z has reached the other bound.
         if event == FINISHES:
             if not motion.by_row:
                 size = join_driven(t, size, driven, symmetric, motion.pivot)
             t.w[driven] = 0.0
             return SOLVED, pivots, size
         if event == FLIPS:
-            put(t, driven, AT_UPPER if sense > 0.0 else AT_LOWER)
-            rest(t, driven)
+            assign_bound(t, driven, AT_UPPER if sense > 0.0 else AT_LOWER)
+            move_to_bound(t, driven)
             return SOLVED, pivots, size
-        # Else a member leaves or a row joins, and the motion goes on in another direction.
+        # Otherwise a member leaves or a row joins, and the motion continues in another direction.
         if event == LEAVES:
             returned = t.members[which] == driven
             size, more, motion = leave(t, size, driven, which, home, motion)
@@ -308,7 +308,7 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
             size, more, motion = join_blocking(t, size, driven, which, home, sense, symmetric, motion)
         pivots += more
     if t.place[driven] < 0:
-        put(t, driven, home)
+        assign_bound(t, driven, home)
     return MAX_ITERATIONS, pivots, size
 
 
@@ -387,7 +387,7 @@ def leave(t, size, driven, slot, home, motion):
         # Its own pivot is zero: the driven variable takes its slot.
         swap(t, size, slot, driven, to)
         by_row, more = True, 1
-    rest(t, leaver)
+    move_to_bound(t, leaver)
     return size, more, Motion(by_row, motion.pivot, False, changed, factor)
 
 
@@ -442,12 +442,12 @@ def row_dot(t, size, row, x):
 
 @kernel
 def retreat(t, size, driven, home, sense, symmetric):
-    """Its w is zero already, but the driven variable depends on the members: take back what can be taken back.
+    """Undo the move of a driven variable that depends on the members, and whose w is zero already.
 
     Along the direction in which no w changes, either it returns to its bound, or a member leaves and it can join.
     """
     while True:
-        # As soon as it no longer depends on them, it joins.
+        # It joins as soon as it no longer depends on them.
         pivot = schur_complement(t, size, driven, symmetric)
         if pivot > 0.0:
             t.w[driven] = 0.0
@@ -463,14 +463,14 @@ def retreat(t, size, driven, home, sense, symmetric):
         for u in range(size):
             t.z[t.members[u]] += step * sense * t.entering[u]
         t.z[driven] -= sense * step
-        # Home, or one member fewer.
+        # It is back at its bound, or one member leaves.
         if which < 0:
-            put(t, driven, home)
-            rest(t, driven)
+            assign_bound(t, driven, home)
+            move_to_bound(t, driven)
             return size
         leaver = t.members[which]
         size = drop(t, size, which, AT_LOWER if sense * t.entering[which] < 0.0 else AT_UPPER)
-        rest(t, leaver)
+        move_to_bound(t, leaver)
 
 
 # The event that stops a motion.
@@ -478,7 +478,7 @@ def retreat(t, size, driven, home, sense, symmetric):
 
 @kernel
 def first_event(t, size, driven, sense, by_row, speed, watch, least_index):
-    """What stops the motion first: (event, slot or variable, step). Ties go to the fastest, or to the least index."""
+    """The event that ends the motion first: (event, slot or variable, step). Ties: the fastest, or the least index."""
     fastest = max(speed, 1.0)
     for u in range(size):
         fastest = max(fastest, abs(t.z_rate[u]))
@@ -548,8 +548,8 @@ def blocking_steps(side, guarded, w, w_rate, slow, lowest, steps):
 
 
 @kernel
-def put(t, variable, state):
-    """The variable belongs to a bound from now on."""
+def assign_bound(t, variable, state):
+    """Assign a variable to a bound; its row must have the sign that belongs there."""
     t.state[variable] = state
     if t.lo[variable] == t.hi[variable]:
         t.side[variable] = 0.0
@@ -558,11 +558,11 @@ def put(t, variable, state):
 
 
 @kernel
-def watch_all(t):
-    """Give back its side to every row that was taken for immovable on the way of another."""
+def watch_all_rows(t):
+    """Watch every row again: `drive` ignores its own and those that only seemed to move."""
     for i in range(len(t.q)):
         if t.state[i] != MEMBER:
-            put(t, i, t.state[i])
+            assign_bound(t, i, t.state[i])
 
 
 @kernel
@@ -595,7 +595,7 @@ def send_to_bound(t, size, variable, state):
     rates_of_row(t, size, variable, 1.0)
     advance(t, size, (bound - t.z[variable]) / t.inverse[slot, slot])
     size = drop(t, size, slot, state)
-    rest(t, variable)
+    move_to_bound(t, variable)
     return size
 
 
@@ -656,7 +656,7 @@ def drop(t, size, slot, state):
     """The member in this slot goes to a bound."""
     gone = t.members[slot]
     remove(t, size, slot, slot)
-    put(t, gone, state)
+    assign_bound(t, gone, state)
     return size - 1
 
 
@@ -672,7 +672,7 @@ def swap(t, size, slot, variable, state):
     exchange_row(t.inverse, size, slot, t.leaving)
     enroll(t, slot, variable)
     t.place[gone] = t.row_place[gone] = -1
-    put(t, gone, state)
+    assign_bound(t, gone, state)
 
 
 @kernel

@@ -6,7 +6,7 @@ p replaces |t| by sqrt(t² + 4 μ²), so its slope D lies strictly between 0 and
 I) is regular for every P0-matrix. One linear system a step gives the direction of (μ, z) together; a line search on
 μ² + |Φ|² makes it global. How much of μ is kept depends on the last step: little after a full one, all of it after a
 short one, so that the iterates stay near the smooth path where the matrix is ill-conditioned. At the end the active
-set that the iterate names is solved exactly, if that improves it.
+set of the iterate is solved exactly, if that improves it.
 
 [ZhangGao2003] for the LCP, with their regularization by μ; [LiFukushima2000] for box constraints; the smoothing of
 mid is that of Gabriel and Moré.
@@ -99,7 +99,7 @@ class SmoothingNewton:
 
 
 class Smoothing(NamedTuple):
-    """What the smoothed map takes beside the tableau."""
+    """Arrays for the smoothed map, in addition to the tableau."""
 
     jacobian: Array[Floats, "n", "n"]
     phi: Array[Floats, "n"]  # the smoothed map
@@ -126,17 +126,17 @@ def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, fl
         first = start[i] / (t.column_scale[i] * tau) if len(start) == n else 0.0
         t.z[i] = t.own.anchor[i] = min(max(first, t.lo[i]), t.hi[i])
     product(t, t.z, t.w)
-    # A start is worth as much smoothing as it is wrong.
+    # A warm start needs only as much smoothing as its error.
     mu = smoothing
     if len(start) == n:
         mu = min(smoothing, max(natural(t, t.z, t.w), LEAST_SMOOTHING))
     status, count = minimize(t, mu, max_iterations)
 
-    # The active set that the iterate names is solved exactly; keep the better of the two.
+    # Solve the active set of the iterate exactly, and keep the better of the two.
     trial, trial_w = t.own.trial, t.own.trial_w
     for i in range(n):
         trial[i] = min(max(t.z[i], t.lo[i]), t.hi[i])
-    name_sides(t)
+    set_active_set(t)
     product(t, trial, trial_w)
     before = natural(t, trial, trial_w)
     if before > EXACT and solve_members(t, symmetric):
@@ -272,8 +272,8 @@ def smooth_map(t, z, w, mu):
 
 
 @kernel
-def name_sides(t):
-    """The active set that the iterate names: between the bounds if z - w is."""
+def set_active_set(t):
+    """The active set of the iterate: a variable is between its bounds if z - w is."""
     for i in range(len(t.z)):
         x = t.z[i] - t.w[i]
         t.state[i] = AT_LOWER if x <= t.lo[i] else (AT_UPPER if x >= t.hi[i] else MEMBER)

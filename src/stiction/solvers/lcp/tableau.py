@@ -1,10 +1,10 @@
-"""A box LCP in scaled units, a basis of it, and what every pivoting method does with both.
+"""A box LCP in scaled units, a basis of it, and the operations that all pivoting methods share.
 
     w = H z + q,   members α:  w of their equations is 0, z solved for;   others:  z at lo (w >= 0 wanted) or at hi
 
-The inverse of the basis follows the members, O(k²) a change; z and w follow along rays, O(n k) a step, and are
-computed anew when rounding has gathered. In principal pivoting each member's equation is its own row. On Lemke's path
-one row is missing and the artificial variable z0 is one more member, with index n.
+The inverse of the basis is updated with the members, O(k²) a change; z and w move along rays, O(n k) a step, and are
+computed again when rounding has accumulated. In principal pivoting each member's equation is its own row.
+On Lemke's path the artificial variable z0, with index n, is a member too, and members and equations differ.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def set_sides(t, vectors, start):
 
 @kernel
 def finish(vectors, tau, t, z):
-    """Read the answer in the units of the problem; what lies at a bound lies there exactly."""
+    """Read the answer in the units of the problem; variables at a bound get exactly its value."""
     for i in range(len(z)):
         if t.state[i] == MEMBER:
             z[i] = min(max(t.z[i] * t.column_scale[i] * tau, vectors[1, i]), vectors[2, i])
@@ -119,13 +119,13 @@ def read_ray(t, size, driven, sense, ray):
         ray[driven] = sense * t.column_scale[driven]
 
 
-# Accuracy: w, the inverse and the members computed anew.
+# Accuracy: w, the inverse and the members, computed from the matrix.
 
 
 @kernel
 def residuals(t, size):
     """w = H z + q from scratch."""
-    # What lies at a bound: often at zero, where it costs nothing.
+    # Variables at a bound; those at zero cost nothing.
     n = len(t.q)
     for i in range(n):
         t.w[i] = t.q[i]
@@ -292,6 +292,6 @@ def remove(t, size, member, equation):
 
 
 @kernel
-def rest(t, variable):
+def move_to_bound(t, variable):
     """Put a non-member exactly at its bound."""
     t.z[variable] = t.lo[variable] if t.state[variable] == AT_LOWER else t.hi[variable]
