@@ -19,7 +19,7 @@ import numpy as np
 
 from stiction.compiled import kernel, workspace
 from stiction.errors import InvalidProblem
-from stiction.layout import Floats, Ints
+from stiction.layout import Ints
 from stiction.linear import add_columns, cholesky, cholesky_solve, lu, lu_solve
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
@@ -124,8 +124,6 @@ class Sides(NamedTuple):
     """Array for changing sides, in addition to the tableau, whose `inverse` holds a factor here."""
 
     other: Array[Ints, "n"]  # side to change to
-    floats: Array[Floats, ...]
-    ints: Array[Ints, ...]
 
 
 sizes, carve = tableau_with(Sides)

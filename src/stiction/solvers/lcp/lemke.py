@@ -23,9 +23,9 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import inlined, kernel, minima, workspace
+from stiction.compiled import in_callers, inlined, kernel, minima, workspace
 from stiction.errors import InvalidProblem
-from stiction.layout import Floats, Ints
+from stiction.layout import Floats
 from stiction.linear import add_columns, dot, times
 from stiction.problems.lcp import BoxLCP, vector
 from stiction.solutions.ray import examine
@@ -168,8 +168,6 @@ class Path(NamedTuple):
     order: Array[Floats, "n"]  # the cover of each variable, and then the lexicographic row of the best candidate
     gap: Array[Floats, "2 * n + 2"]  # from each quantity to the bound that it approaches
     speed: Array[Floats, "2 * n + 2"]  # at which it approaches that bound
-    floats: Array[Floats, ...]
-    ints: Array[Ints, ...]
 
 
 sizes, carve = tableau_with(Path, artificial=1)
@@ -294,6 +292,7 @@ def set_cover(t, size, cover):
                 c[i] -= d[j] * column[i]
 
 
+@in_callers
 @kernel
 def enter_artificial(t, size):
     """z0 enters at the least value that keeps everything within bounds; the variable that needs it most is driven.
@@ -331,7 +330,8 @@ def enter_artificial(t, size):
     return size, driven, drives_z
 
 
-@inlined
+@in_callers
+@kernel
 def replace_member(t, size, slot, variable):
     """A variable takes the place of a member, with the same equations; entering is its column times the inverse."""
     exchange_column(t.inverse, size, slot, t.entering)
@@ -394,6 +394,7 @@ def follow(t, size, slack, doubtful_rate, max_pivots, ray):
     return MAX_ITERATIONS, max_pivots, size
 
 
+@in_callers
 @kernel
 def leave(t, size, driven, drives_z, sense, slot):
     """The member in this slot leaves for its bound. Returns (number of members, the variable that has left)."""
@@ -413,6 +414,7 @@ def leave(t, size, driven, drives_z, sense, slot):
     return size, leaving
 
 
+@in_callers
 @kernel
 def vanish(t, size, driven, drives_z, sense, row):
     """The w of a row has vanished: the row becomes an equation. Returns the number of members."""
@@ -430,7 +432,8 @@ def vanish(t, size, driven, drives_z, sense, row):
     return size
 
 
-@inlined
+@in_callers
+@kernel
 def rates(t, size, driven, drives_z, sense):
     """Rates of members and rows as z_driven, or w_driven, moves by `sense`."""
     if drives_z:
@@ -554,6 +557,7 @@ def shortest_steps(gap, speed, count, slow, allowed):
     return bound, first
 
 
+@in_callers
 @kernel
 def fastest_within(gap, speed, count, slow, bound, tie):
     """The fastest quantity that blocks within the bound, -1 if there is none, and how many block within the tie."""

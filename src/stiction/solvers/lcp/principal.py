@@ -14,8 +14,8 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, minima, workspace
-from stiction.layout import Floats, Ints
+from stiction.compiled import in_callers, kernel, minima, workspace
+from stiction.layout import Floats
 from stiction.linear import dot, times
 from stiction.solvers.contract import STATUS, Proposal
 from stiction.solvers.lcp.basis_inverse import border, exchange_column, exchange_row
@@ -88,8 +88,6 @@ class Drive(NamedTuple):
     weight: Array[Floats, "n"]  # each row's pivot, were it to join now
     previous: Array[Floats, "n"]  # w_rate before the last change of members
     guarded: Array[Floats, "n"]  # 1 for rows that must stay satisfied, else 0
-    floats: Array[Floats, ...]
-    ints: Array[Ints, ...]
 
 
 sizes, carve = tableau_with(Drive)
@@ -312,6 +310,7 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
     return MAX_ITERATIONS, pivots, size
 
 
+@in_callers
 @kernel
 def set_rates(t, size, driven, sense, symmetric, motion):
     """Rates of members and rows as the driven variable moves; weights follow the last change of members."""
@@ -352,6 +351,7 @@ def follow_weights(t, factor):
         own.weight[i] += factor * change * change
 
 
+@in_callers
 @kernel
 def join_driven(t, size, driven, symmetric, pivot):
     """The driven variable becomes a member: its w is zero. `entered` and pivot are those of the last rates."""
@@ -365,6 +365,7 @@ def join_driven(t, size, driven, symmetric, pivot):
     return join(t, size, driven, pivot)
 
 
+@in_callers
 @kernel
 def leave(t, size, driven, slot, home, motion):
     """The member in this slot has reached a bound. Returns (number of members, further pivots, motion)."""
@@ -391,6 +392,7 @@ def leave(t, size, driven, slot, home, motion):
     return size, more, Motion(by_row, motion.pivot, False, changed, factor)
 
 
+@in_callers
 @kernel
 def join_blocking(t, size, driven, row, home, sense, symmetric, motion):
     """The w of this row has become zero: it joins. Returns (number of members, further pivots, motion)."""
@@ -413,6 +415,7 @@ def join_blocking(t, size, driven, row, home, sense, symmetric, motion):
     return size, 1, Motion(True, motion.pivot, False, -1, 0.0)
 
 
+@in_callers
 @kernel
 def motion_after_joining(t, size, driven, row, sense, symmetric, pivot, row_pivot):
     """The motion that follows when a row joins: `entered` and the pivot are updated, unless they would cancel."""

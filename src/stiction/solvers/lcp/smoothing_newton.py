@@ -20,8 +20,8 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, workspace
-from stiction.layout import Floats, Ints
+from stiction.compiled import in_callers, kernel, workspace
+from stiction.layout import Floats
 from stiction.linear import add_columns, lu, lu_solve
 from stiction.solvers.contract import STATUS, Contract, Proposal
 from stiction.solvers.lcp.block_pivot import solve_members
@@ -109,8 +109,6 @@ class Smoothing(NamedTuple):
     trial: Array[Floats, "n"]
     trial_w: Array[Floats, "n"]
     direction: Array[Floats, "n"]
-    floats: Array[Floats, ...]
-    ints: Array[Ints, ...]
 
 
 sizes, carve = tableau_with(Smoothing)
@@ -152,6 +150,7 @@ def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, fl
     return status, count, before
 
 
+@in_callers
 @kernel
 def minimize(t, mu, max_iterations):
     """Newton steps on (μ, z) until the natural map vanishes. Returns (status, steps)."""
@@ -181,6 +180,7 @@ def minimize(t, mu, max_iterations):
     return SOLVED, count
 
 
+@in_callers
 @kernel
 def part_kept(step, merit):
     """How much of μ is kept: little after a full step, all of it after a short one."""
@@ -189,6 +189,7 @@ def part_kept(step, merit):
     return KEEP_PART if step > SHORT_NEWTON_STEP else KEEP_SHORT
 
 
+@in_callers
 @kernel
 def set_jacobian(t, mu):
     """(I - D) + D (H + ρ μ I), row by row."""
@@ -199,6 +200,7 @@ def set_jacobian(t, mu):
         jacobian[i, i] += 1.0 - slope[i] + slope[i] * REGULARIZATION * mu
 
 
+@in_callers
 @kernel
 def line_search(t, mu, mu_step, merit):
     """Halve the step until μ² + |Φ|² falls enough; trial and trial_w are where it leads."""

@@ -9,12 +9,13 @@ On Lemke's path the artificial variable z0, with index n, is a member too, and m
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated as Array
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stiction.compiled import inlined, kernel, shared
+from stiction.compiled import in_callers, kernel, shared
 from stiction.layout import Floats, Ints, described, layout
 from stiction.linear import add_columns, invert, times, transposed_times
 from stiction.solutions.status import Status
@@ -61,22 +62,20 @@ tableau_sizes, tableau_views = layout(Tableau, "n", "width")
 
 
 def tableau_with(record: Any, artificial: int = 0) -> tuple[Any, Any]:
-    """`sizes(n)` and `views(n, floats, ints)` of a tableau whose field `own` is a record laid out by n.
-
-    The record ends with `floats` and `ints`, what it leaves of the buffers.
-    """
+    """`sizes(n)` and `views(n, floats, ints)` of a tableau whose field `own` is a record laid out by n."""
     own_sizes, own_views = layout(record, "n")
 
-    def whole_sizes(n):
-        floats, ints = own_sizes(n)
-        more_floats, more_ints = tableau_sizes(n, n + artificial)
-        return floats + more_floats, ints + more_ints
+    @cache
+    def sizes(n: int) -> tuple[int, ...]:
+        return tuple(map(int.__add__, tableau_sizes(n, n + artificial), own_sizes(n)))
 
     def whole_views(n, floats, ints):
-        own = own_views(n, floats, ints)
-        return tableau_views(n, n + artificial, own, own.floats, own.ints)
+        # The arrays of the method lie behind the tableau.
+        used_floats, used_ints = tableau_sizes(n, n + artificial)
+        own = own_views(n, floats[used_floats:], ints[used_ints:])
+        return tableau_views(n, n + artificial, own, floats, ints)
 
-    return shared(described(whole_sizes, record)), shared(described(whole_views, record))
+    return sizes, shared(described(whole_views, record))
 
 
 @kernel
@@ -217,7 +216,8 @@ def solve_anew(t, size):
 # Motion: everything moves linearly with one variable z_driven, or with one w_driven.
 
 
-@inlined
+@in_callers
+@kernel
 def column_times_inverse(t, size, variable):
     """entering = K times the variable's column at the equations."""
     column = t.columns[variable]
@@ -226,7 +226,8 @@ def column_times_inverse(t, size, variable):
     times(t.inverse, t.gathered, size, t.entering)
 
 
-@inlined
+@in_callers
+@kernel
 def row_times_inverse(t, size, row):
     """leaving = (row of the matrix, at the members) times K; the row itself stays in `gathered`."""
     for u in range(size):
@@ -234,7 +235,8 @@ def row_times_inverse(t, size, row):
     transposed_times(t.inverse, t.gathered, size, t.leaving)
 
 
-@inlined
+@in_callers
+@kernel
 def rates_of_variable(t, size, driven, sense, entering):
     """Rates as z_driven (not a member) moves by `sense`; entering = K H_α,driven."""
     n = len(t.q)
@@ -246,7 +248,8 @@ def rates_of_variable(t, size, driven, sense, entering):
     add_columns(t.columns, t.members, t.z_rate, size, n, t.w_rate)
 
 
-@inlined
+@in_callers
+@kernel
 def rates_of_row(t, size, driven, sense):
     """Rates as w_driven (of an equation) moves by `sense`."""
     n = len(t.q)
@@ -258,7 +261,8 @@ def rates_of_row(t, size, driven, sense):
     add_columns(t.columns, t.members, t.z_rate, size, n, t.w_rate)
 
 
-@inlined
+@in_callers
+@kernel
 def advance(t, size, step):
     """Move members and w along their rates."""
     for u in range(size):
@@ -270,7 +274,8 @@ def advance(t, size, step):
 # The basis: members and equations come and go.
 
 
-@inlined
+@in_callers
+@kernel
 def add(t, size, row, variable, pivot):
     """A row becomes an equation and a variable a member; entering and leaving hold its column and row times K."""
     border(t.inverse, size, t.entering, t.leaving, pivot)
