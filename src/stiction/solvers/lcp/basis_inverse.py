@@ -13,6 +13,7 @@ from stiction.linear import subtract_multiple
 @kernel
 def border(K, k, column, row, pivot):
     """B gains a column a and a row r: column = K a, row = r K, pivot = corner - r K a."""
+    # The rest changes by the product of column and row; both, over the pivot, are the new border.
     for i in range(k):
         factor = column[i] / pivot
         subtract_multiple(K[i], -factor, row, k)
@@ -28,6 +29,7 @@ def strike(K, k, unknown, equation):
 
     The pivot is K[unknown, equation].
     """
+    # Undo the border; a column whose work is done takes the last one's entry.
     last = k - 1
     pivot = K[unknown, equation]
     row = K[unknown]

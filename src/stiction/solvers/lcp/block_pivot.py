@@ -19,32 +19,41 @@ import numpy as np
 
 from stiction.compiled import kernel, workspace
 from stiction.errors import InvalidProblem
-from stiction.layout import Floats, Ints, layout
+from stiction.layout import Ints
 from stiction.linear import add_columns, cholesky, cholesky_solve, lu, lu_solve
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
 from stiction.solvers.contract import STATUS, Contract, Proposal
 from stiction.solvers.lcp.murty import Murty
-from stiction.solvers.lcp.principal import (
+from stiction.solvers.lcp.tableau import (
     AT_LOWER,
     AT_UPPER,
     EMPTY,
     MAX_ITERATIONS,
     MEMBER,
-    NOISE,
     SINGULAR,
     SOLVED,
     STALLED,
     finish,
+    move_to_bound,
+    residuals,
+    scale,
+    set_sides,
+    tableau_with,
 )
-from stiction.solvers.lcp.scaling import equilibrate
+from stiction.solvers.lcp.tolerances import (
+    BLOCK_PATIENCE,
+    BLOCK_STALL,
+    EXACT,
+    LEAST_PERTURBATION,
+    MURTY_PER_BLOCK,
+    NOISE,
+    PERTURBATION_FACTOR,
+    PROXIMAL_STEPS,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-PATIENCE = 10  # block changes without fewer violations before single changes begin [JudicePires1994]
-PROXIMAL = 30  # repetitions that take a perturbation's effect out
-REDUCTION, SMALLEST = 0.1, 1e-11  # of the perturbation from one repetition to the next
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class BlockPivot:
         )  # fmt: skip
         if status != STALLED:
             return Proposal(STATUS[status], count, z)
-        finished = Murty(100 * self.max_iterations).propose(problem, z)
+        finished = Murty(MURTY_PER_BLOCK * self.max_iterations).propose(problem, z)
         return finished._replace(
             iterations=count + finished.iterations,
             trace=(f"block changes cycled after {count}; Murty's method took over",),
@@ -97,7 +106,7 @@ class BlockPivot:
         diagonal = np.where(diagonal > 0.0, diagonal, diagonal.max(initial=0.0) or 1.0)
         centre = np.clip(np.zeros(problem.n), problem.lo, problem.hi) if start is None else start
         count, epsilon = 0, self.perturbation
-        for _ in range(PROXIMAL):
+        for _ in range(PROXIMAL_STEPS):
             E = epsilon * diagonal
             shifted = BoxLCP(problem.H + np.diag(E), problem.q - E * centre, problem.lo, problem.hi)
             found = self._plain(shifted, centre)
@@ -105,33 +114,19 @@ class BlockPivot:
             if found.status != Status.SOLVED:
                 return found._replace(iterations=count)
             moved = np.abs(E * (found.z - centre)).max(initial=0.0)
-            centre, epsilon = found.z, max(REDUCTION * epsilon, SMALLEST)
-            if moved <= 1e-15 * np.abs(E * centre).max(initial=0.0):
+            centre, epsilon = found.z, max(PERTURBATION_FACTOR * epsilon, LEAST_PERTURBATION)
+            if moved <= EXACT * np.abs(E * centre).max(initial=0.0):
                 break
         return Proposal(Status.SOLVED, count, centre)
 
 
 class Sides(NamedTuple):
-    """The state of a block pivot method; scaled units."""
+    """Array for changing sides, in addition to the tableau, whose `inverse` holds a factor here."""
 
-    columns: Array[Floats, "n", "n"]  # column j of the matrix in row j
-    factor: Array[Floats, "n", "n"]  # of the members' block
-    q: Array[Floats, "n"]
-    lo: Array[Floats, "n"]
-    hi: Array[Floats, "n"]
-    row_scale: Array[Floats, "n"]
-    column_scale: Array[Floats, "n"]
-    z: Array[Floats, "n"]
-    w: Array[Floats, "n"]
-    step: Array[Floats, "n"]
-    spare: Array[Floats, "n"]
-    state: Array[Ints, "n"]  # AT_LOWER, AT_UPPER or MEMBER
-    members: Array[Ints, "n"]
-    pivots: Array[Ints, "n"]
     other: Array[Ints, "n"]  # side to change to
 
 
-sizes, carve = layout(Sides, "n")
+sizes, carve = tableau_with(Sides)
 
 
 @kernel
@@ -139,35 +134,28 @@ def block_pivot(H, vectors, symmetric, start, max_iterations, floats, ints, z):
     """Returns (status, factorizations); STALLED if changing all sides at once no longer reduces the violations."""
     n = len(z)
     t = carve(n, floats, ints)
-    tau = equilibrate(H, vectors, symmetric, t.columns, t.q, t.lo, t.hi, t.row_scale, t.column_scale)
-    warm = len(start) == n
-    for i in range(n):
-        free = np.isinf(t.lo[i]) and np.isinf(t.hi[i])
-        if free or (warm and vectors[1, i] < start[i] < vectors[2, i]):
-            t.state[i] = MEMBER
-        else:
-            upper = np.isinf(t.lo[i]) or (warm and start[i] == vectors[2, i])
-            t.state[i] = AT_UPPER if upper else AT_LOWER
+    tau = scale(H, vectors, symmetric, t)
+    set_sides(t, vectors, start)
+    # Solve for the members and count the variables on the wrong side.
     status, count = MAX_ITERATIONS, 0
-    fewest, patience = n + 1, PATIENCE
+    fewest, patience = n + 1, BLOCK_STALL
     while count < max_iterations:
         count += 1
         if not solve_members(t, symmetric):
             status = SINGULAR
             break
-        wrong = wrong_sides(t, 1.0 + count / 50.0)
+        wrong = wrong_sides(t, NOISE * (1.0 + count / BLOCK_PATIENCE))
         if wrong == 0:
             status = SOLVED
             break
-        if wrong < fewest:
-            fewest, patience = wrong, PATIENCE
-        else:
-            patience -= 1
-            if patience == 0:
-                status = STALLED
-                break
+        # All of them change sides, unless their number has not fallen for long.
+        patience = BLOCK_STALL if wrong < fewest else patience - 1
+        fewest = min(fewest, wrong)
+        if patience == 0:
+            status = STALLED
+            break
         for i in range(n):
-            t.state[i] = t.other[i]
+            t.state[i] = t.own.other[i]
     finish(vectors, tau, t, z)
     return status, count
 
@@ -175,65 +163,67 @@ def block_pivot(H, vectors, symmetric, start, max_iterations, floats, ints, z):
 @kernel
 def solve_members(t, symmetric):
     """z of the members from a fresh factor, with one refinement; w of all. False if their block is singular."""
-    n = len(t.q)
+    # The others at their bounds, members at zero.
     size = 0
-    for i in range(n):
-        t.w[i] = t.q[i]
+    for i in range(len(t.q)):
         if t.state[i] == MEMBER:
             t.members[size], t.z[i] = i, 0.0
             size += 1
         else:
-            t.z[i] = t.lo[i] if t.state[i] == AT_LOWER else t.hi[i]
-    for j in range(n):
-        if t.z[j] != 0.0:
-            zj, column = t.z[j], t.columns[j]
-            for i in range(n):
-                t.w[i] += zj * column[i]
-    for e in range(size):
-        for u in range(e + 1 if symmetric else size):
-            t.factor[e, u] = t.columns[t.members[u], t.members[e]]
+            move_to_bound(t, i)
+    residuals(t, 0)
     # A symmetric block that is not definite may still be that of a P-matrix to rounding: then it is eliminated.
-    definite = symmetric and cholesky(t.factor, size) == size
-    if not definite:
-        for e in range(size):
-            for u in range(size):
-                t.factor[e, u] = t.columns[t.members[u], t.members[e]]
-        if not lu(t.factor, t.pivots, size):
-            return False
+    gather_block(t, size)
+    definite = symmetric and cholesky(t.inverse, size) == size
+    if symmetric and not definite:
+        gather_block(t, size)
+    if not definite and not lu(t.inverse, t.pivots, size):
+        return False
+    # Solve, and refine once.
+    step = t.entering
     for _ in range(2):
         for u in range(size):
-            t.step[u] = -t.w[t.members[u]]
+            step[u] = -t.w[t.members[u]]
         if definite:
-            cholesky_solve(t.factor, size, t.step)
+            cholesky_solve(t.inverse, size, step)
         else:
-            lu_solve(t.factor, t.pivots, size, t.step)
+            lu_solve(t.inverse, t.pivots, size, step)
         for u in range(size):
-            t.z[t.members[u]] += t.step[u]
-        add_columns(t.columns, t.members, t.step, size, n, t.w)
+            t.z[t.members[u]] += step[u]
+        add_columns(t.columns, t.members, step, size, len(t.q), t.w)
     return True
 
 
 @kernel
-def wrong_sides(t, loosened):
-    """How many variables violate beyond rounding; `other` gets each one's right side."""
-    n = len(t.q)
-    scale = 0.0
-    for i in range(n):
+def gather_block(t, size):
+    """The members' block of the matrix, where its factor will be."""
+    for e in range(size):
+        for u in range(size):
+            t.inverse[e, u] = t.columns[t.members[u], t.members[e]]
+
+
+@kernel
+def wrong_sides(t, noise):
+    """How many variables violate beyond the noise, a part of the size of their terms; `other` gets each one's right
+    side."""
+    # The size of z.
+    size = 0.0
+    for i in range(len(t.q)):
         if t.state[i] == MEMBER:
-            scale += abs(t.z[i])
-    noise = NOISE * loosened
+            size += abs(t.z[i])
     wrong = 0
-    for i in range(n):
-        t.other[i] = t.state[i]
+    for i in range(len(t.q)):
+        other = t.state[i]
+        # A member beyond a bound goes there; a row with the wrong sign joins.
         if t.state[i] == MEMBER:
-            if t.z[i] < t.lo[i] - noise * scale:
-                t.other[i] = AT_LOWER
-            elif t.z[i] > t.hi[i] + noise * scale:
-                t.other[i] = AT_UPPER
+            if t.z[i] < t.lo[i] - noise * size:
+                other = AT_LOWER
+            elif t.z[i] > t.hi[i] + noise * size:
+                other = AT_UPPER
         elif t.lo[i] < t.hi[i]:
             violation = -t.w[i] if t.state[i] == AT_LOWER else t.w[i]
-            if violation > noise * (abs(t.q[i]) + scale):
-                t.other[i] = MEMBER
-        if t.other[i] != t.state[i]:
-            wrong += 1
+            if violation > noise * (abs(t.q[i]) + size):
+                other = MEMBER
+        t.own.other[i] = other
+        wrong += other != t.state[i]
     return wrong

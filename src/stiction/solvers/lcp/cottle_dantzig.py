@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stiction.compiled import kernel
 from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.lcp.principal import SINGULAR, SOLVED, begin, carve, drive_all, finish, propose
+from stiction.solvers.lcp.principal import begin, carve, drive_all, propose
+from stiction.solvers.lcp.tableau import SINGULAR, SOLVED, finish
+from stiction.solvers.lcp.tolerances import pivot_limit, usual_pivots
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,23 +45,24 @@ class CottleDantzig:
     )
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
-        limit = 100 * problem.n + 200 if self.max_pivots is None else self.max_pivots
+        limit = pivot_limit(problem.n) if self.max_pivots is None else self.max_pivots
         return propose(cottle_dantzig, problem, start, self.in_order, limit)
 
 
 @kernel
 def cottle_dantzig(H, vectors, symmetric, start, in_order, max_pivots, floats, ints, z, ray):
-    n = len(z)
-    t = carve(n, floats, ints)
+    """Returns (status, pivots)."""
+    t = carve(len(z), floats, ints)
     tau, size = begin(H, vectors, symmetric, start, t)
     if size < 0:
         z[:] = 0.0
         return SINGULAR, 0
     status, pivots, size = drive_all(t, size, 0, in_order, symmetric, max_pivots, ray)
-    for guard, order in ((0, not in_order), (8 * n + 50, False)):
-        if status != SOLVED:  # rounding may have led astray: another way, from the beginning
+    # Rounding may have led astray: begin again, in the other order, and then unguarded for as long as is usual.
+    for guard_after, order in ((0, not in_order), (usual_pivots(len(z), True), False)):
+        if status != SOLVED:
             tau, size = begin(H, vectors, symmetric, start, t)
-            status, more, size = drive_all(t, size, guard, order, symmetric, max_pivots, ray)
+            status, more, size = drive_all(t, size, guard_after, order, symmetric, max_pivots, ray)
             pivots += more
     finish(vectors, tau, t, z)
     return status, pivots

@@ -21,8 +21,9 @@ from stiction.linear import lu, lu_solve
 from stiction.solutions.natural_map import judge_into, natural_map, scratch
 from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.lcp.principal import AT_LOWER, AT_UPPER, MEMBER
 from stiction.solvers.lcp.scaling import equilibrate
+from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, MEMBER
+from stiction.solvers.lcp.tolerances import CERTAIN, FOUND, LARGEST, OUTSIDE, SINGULAR_SUPPORT, WEAK_PIVOT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,12 +33,7 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float64]
     Vector = NDArray[np.float64]
 
-LARGEST = 12
-CERTAIN = 1e-12  # residual at which the search ends
-FOUND = 1e-9  # residual that counts as a solution
-OUTSIDE = 1e-3  # distance from its bounds, in scaled units, from which a trial is not judged
-SINGULAR = 1e-11  # pivot, over its row, of a support that is solved as a linear program
-WEAK_PIVOT = 1e-6  # free variables whose pivot is below this part of the largest entry are not eliminated
+__all__ = ["LARGEST", "Enumerate"]
 
 
 @dataclass(frozen=True)
@@ -55,25 +51,25 @@ class Enumerate:
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
         whole, column = in_scaled_units(problem)
-        few = without_free_variables(whole)
-        n = len(few.H)
-        choices = np.array([sides(lo, hi) for lo, hi in few.vectors[1:].T], np.int64).reshape(n, 4)
+        reduced = without_free_variables(whole)
+        n = len(reduced.H)
+        choices = np.array([sides(lo, hi) for lo, hi in reduced.vectors[1:].T], np.int64).reshape(n, 4)
         total = int(np.prod(choices[:, 3])) if n else 1
         z, singular, w = np.zeros(n), np.empty(total, np.int64), np.empty(n)
-        tried, residual, skipped, lost = try_supports(
-            few.H, few.vectors, choices, *workspace(*map(add, scratch(n), sizes(n))), z, singular
+        tried, residual, singular_count, overflows = try_supports(
+            reduced.H, reduced.vectors, choices, *workspace(*map(add, scratch(n), sizes(n))), z, singular
         )
         if not residual <= FOUND:
-            for code in singular[:skipped]:
-                for point in points_of_singular_support(few, decode(choices, int(code))):
-                    new = natural_map(few.H, few.vectors, point, w)[0]
+            for code in singular[:singular_count]:
+                for point in points_of_singular_support(reduced, decode(choices, int(code))):
+                    new = natural_map(reduced.H, reduced.vectors, point, w)[0]
                     if new < residual:
                         z, residual = point, new
                 if residual <= FOUND:
                     break
         # A support whose numbers overflowed has not been decided.
-        nothing = Status.SINGULAR if lost else Status.NO_SOLUTION
-        answer = np.clip(whole_answer(whole, few, z) * column, problem.lo, problem.hi)
+        nothing = Status.SINGULAR if overflows else Status.NO_SOLUTION
+        answer = np.clip(whole_answer(whole, reduced, z) * column, problem.lo, problem.hi)
         return Proposal(Status.SOLVED if residual <= FOUND else nothing, tried, answer)
 
 
@@ -93,9 +89,9 @@ class Scaled(NamedTuple):
 
 
 def in_scaled_units(problem: BoxLCP) -> tuple[Scaled, Vector]:
-    """The problem with its units taken out, and the factors that bring an answer back.
+    """The problem in scaled units, and the factors that scale an answer back.
 
-    Data that leave the range of numbers on the way are taken as they are.
+    A problem whose scaled data overflow is left as it is.
     """
     n = problem.n
     columns, (q, lo, hi, row, column) = np.empty((n, n)), np.empty((5, n))
@@ -139,13 +135,13 @@ def without_free_variables(problem: Scaled) -> Scaled:
     return Scaled(np.ascontiguousarray(H), np.array([q, lo[kept], hi[kept]]), kept, gone, gone_rows)
 
 
-def whole_answer(whole: Scaled, few: Scaled, z: Vector) -> Vector:
+def whole_answer(whole: Scaled, reduced: Scaled, z: Vector) -> Vector:
     """An answer with its eliminated variables, refined once."""
     answer = np.zeros(len(whole.H))
-    answer[few.kept] = z
-    block, rows = whole.H[np.ix_(few.gone_rows, few.gone)], few.gone_rows
+    answer[reduced.kept] = z
+    block, rows = whole.H[np.ix_(reduced.gone_rows, reduced.gone)], reduced.gone_rows
     for _ in range(2 if rows.size else 0):
-        answer[few.gone] -= np.linalg.solve(block, whole.H[rows] @ answer + whole.vectors[0, rows])
+        answer[reduced.gone] -= np.linalg.solve(block, whole.H[rows] @ answer + whole.vectors[0, rows])
     return answer
 
 
@@ -168,7 +164,7 @@ def decode(choices: NDArray[np.int64], code: int) -> NDArray[np.int64]:
 
 
 def points_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> list[Vector]:
-    """A point with this support, by linear programming, and the same with its rows solved once more; none if none is.
+    """A point with this support, by linear programming, and with its rows solved again; empty if there is none.
 
     Programs are solved to a tolerance that knows no units, so rows are divided by their constants first.
     """
@@ -192,7 +188,7 @@ def points_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> lis
         return []
     block, solved = H[np.ix_(equal, equal)], np.array(found.x)
     for _ in range(2):
-        solved[equal] -= np.linalg.lstsq(block, H[equal] @ solved + q[equal], rcond=SINGULAR)[0]
+        solved[equal] -= np.linalg.lstsq(block, H[equal] @ solved + q[equal], rcond=SINGULAR_SUPPORT)[0]
     return [np.clip(x, least, most) for x in (found.x, solved)]
 
 
@@ -221,7 +217,7 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
     """
     n = len(z)
     A, x, trial, w, state, members, pivots, floats, ints = carve(n, floats, ints)
-    best, skipped, lost = np.inf, 0, 0
+    best, singular_count, overflows = np.inf, 0, 0
     for code in range(len(singular)):
         # The sides that this number stands for; those at a bound are put there.
         rest, size = code, 0
@@ -241,17 +237,17 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
             for u in range(size):
                 A[e, u] = H[row, members[u]]
         if not lu(A, pivots, size) or nearly_singular(A, size):
-            singular[skipped] = code
-            skipped += 1
+            singular[singular_count] = code
+            singular_count += 1
             continue
         lu_solve(A, pivots, size, x)
-        # An answer that lies far outside its bounds needs no judge.
+        # An answer far outside its bounds is not judged.
         fits = True
         for u in range(size):
             i = members[u]
             trial[i] = min(max(x[u], vectors[1, i]), vectors[2, i])
             if not abs(x[u]) < np.inf:
-                lost += 1
+                overflows += 1
             fits = fits and abs(x[u] - trial[i]) <= OUTSIDE * (1.0 + abs(x[u]))
         if not fits and best < np.inf:
             continue
@@ -261,8 +257,8 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
             for i in range(n):
                 z[i] = trial[i]
             if best <= CERTAIN:
-                return code + 1, best, skipped, lost
-    return len(singular), best, skipped, lost
+                return code + 1, best, singular_count, overflows
+    return len(singular), best, singular_count, overflows
 
 
 @kernel
@@ -272,6 +268,6 @@ def nearly_singular(A, k):
         size = 0.0
         for j in range(i, k):
             size = max(size, abs(A[i, j]))
-        if abs(A[i, i]) <= SINGULAR * size:
+        if abs(A[i, i]) <= SINGULAR_SUPPORT * size:
             return True
     return False

@@ -10,6 +10,7 @@ this can be seen.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import add
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from typing import Annotated as Array
 
@@ -17,10 +18,12 @@ import numpy as np
 
 from stiction.compiled import kernel, sums, workspace
 from stiction.errors import InvalidProblem
-from stiction.layout import Floats, layout
+from stiction.layout import Floats, Ints, layout
 from stiction.solutions.natural_map import judge_into, scratch
 from stiction.solvers.contract import STATUS, Contract, Proposal
-from stiction.solvers.lcp.principal import MAX_ITERATIONS, SINGULAR, SOLVED, Tableau, begin, drive_all, finish
+from stiction.solvers.lcp.principal import begin, carve, drive_all, sizes
+from stiction.solvers.lcp.tableau import MAX_ITERATIONS, SINGULAR, SOLVED, finish
+from stiction.solvers.lcp.tolerances import CERTAIN, pivot_limit, usual_pivots
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +46,7 @@ class GaussSeidel:
     blocks: int | Sequence[int] = 1
     relaxation: float = 1.0
     max_sweeps: int = 10_000
-    target: float = 1e-12
+    target: float = CERTAIN
 
     contract: ClassVar[Contract] = Contract(
         matrix="P",
@@ -64,7 +67,8 @@ class GaussSeidel:
         n = problem.n
         ends = self._ends(n)
         largest = int(np.diff(ends, prepend=0).max(initial=0))
-        work = workspace(*map(max, scratch(n), sizes(largest)))  # the judge and the blocks take turns
+        of_blocks = map(add, block_sizes(largest), sizes(largest))
+        work = workspace(*map(max, scratch(n), of_blocks))  # the judge and the blocks take turns
         z, w = np.clip(np.zeros(n), problem.lo, problem.hi) if start is None else start.copy(), np.empty(n)
         history = np.empty(self.max_sweeps + 1)
         status, sweeps = gauss_seidel(
@@ -91,6 +95,7 @@ def gauss_seidel(H, vectors, symmetric, ends, relaxation, target, floats, ints, 
     for sweep in range(1, len(history)):
         if history[sweep - 1] <= target or n == 0:
             return SOLVED, sweep - 1
+        # One sweep: a block of one is projected, a larger one solved.
         first = 0
         for end in ends:
             if end == first + 1:
@@ -104,6 +109,7 @@ def gauss_seidel(H, vectors, symmetric, ends, relaxation, target, floats, ints, 
 
 @sums
 def row_value(H, q, z, i):
+    """q_i + H_i z."""
     total = q
     row = H[i]
     for j in range(len(z)):
@@ -119,33 +125,37 @@ def project(H, vectors, relaxation, i, z):
 
 
 class Block(NamedTuple):
-    """One block: its own box LCP, and what solves it."""
+    """One block: its own box LCP; what is left of the buffers is for the tableau that solves it."""
 
     H: Array[Floats, "n", "n"]
     data: Array[Floats, 3, "n"]  # q, lo, hi
     answer: Array[Floats, "n"]
     ray: Array[Floats, "n"]
-    tableau: Tableau
+    floats: Array[Floats, ...]
+    ints: Array[Ints, ...]
 
 
-sizes, carve = layout(Block, "n")
+block_sizes, block_views = layout(Block, "n")
 
 
 @kernel
 def solve_block(H, vectors, symmetric, relaxation, first, end, floats, ints, z):
     """One block: its own box LCP, solved exactly, relaxed, within its bounds. False if it cannot be solved."""
     size = end - first
-    block, data, answer, ray, t = carve(size, floats, ints)
+    block, data, answer, ray, floats, ints = block_views(size, floats, ints)
+    t = carve(size, floats, ints)
+    # The problem of the block, the others held fixed.
     for i in range(size):
         data[0, i] = row_value(H, vectors[0, first + i], z, first + i)
         data[1, i], data[2, i] = vectors[1, first + i], vectors[2, first + i]
         for j in range(size):
             block[i, j] = H[first + i, first + j]
             data[0, i] -= block[i, j] * z[first + j]
+    # Keller's rule.
     tau, members = begin(block, data, symmetric, z[:0], t)
     if members < 0:
         return False
-    status, _, members = drive_all(t, members, 8 * size + 50, False, symmetric, 100 * size + 200, ray)
+    status, _, members = drive_all(t, members, usual_pivots(size, True), False, symmetric, pivot_limit(size), ray)
     if status != SOLVED:
         return False
     finish(data, tau, t, answer)

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stiction.compiled import kernel
 from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.lcp.principal import SINGULAR, SOLVED, begin, carve, drive_all, finish, propose
+from stiction.solvers.lcp.principal import begin, carve, drive_all, propose
+from stiction.solvers.lcp.tableau import SINGULAR, SOLVED, finish
+from stiction.solvers.lcp.tolerances import pivot_limit, usual_pivots
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from stiction.problems.lcp import BoxLCP
-
-USUAL = 8  # pivots a variable after which satisfied rows are guarded, if the matrix is symmetric
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,25 @@ class Keller:
     )
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
-        limit = 100 * problem.n + 200 if self.max_pivots is None else self.max_pivots
+        limit = pivot_limit(problem.n) if self.max_pivots is None else self.max_pivots
         return propose(keller, problem, start, limit)
 
 
 @kernel
 def keller(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
-    n = len(z)
-    t = carve(n, floats, ints)
+    """Returns (status, pivots)."""
+    t = carve(len(z), floats, ints)
     tau, size = begin(H, vectors, symmetric, start, t)
     if size < 0:
         z[:] = 0.0
         return SINGULAR, 0
-    guard_after = USUAL * n + 50 if symmetric else 2 * n + 20
+    guard_after = usual_pivots(len(z), symmetric)
     status, pivots, size = drive_all(t, size, guard_after, False, symmetric, max_pivots, ray)
-    for guard, order in ((0, True), (0, False)):
-        if status != SOLVED:  # rounding may have led astray: another way, from the beginning
+    # Rounding may have led astray: begin again, with satisfied rows guarded, in two orders.
+    for in_order in (True, False):
+        if status != SOLVED:
             tau, size = begin(H, vectors, symmetric, start, t)
-            status, more, size = drive_all(t, size, guard, order, symmetric, max_pivots, ray)
+            status, more, size = drive_all(t, size, 0, in_order, symmetric, max_pivots, ray)
             pivots += more
     finish(vectors, tau, t, z)
     return status, pivots

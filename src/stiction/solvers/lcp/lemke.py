@@ -2,16 +2,17 @@
 
 With an artificial variable z0 >= 0 and a cover d > 0 the problem becomes w = H z + q + c z0, where c_i is d_i for a
 variable at its lower bound and -d_i at its upper one. For large z0 every variable rests at a bound; the path of
-solutions is followed from there, one pivot a linear piece, until z0 = 0. A variable between its bounds is an unknown
-and its row an equation; one that reaches a bound leaves the unknowns, and its w is driven next; one whose w vanishes
-is driven itself. Free variables are unknowns from the start, and so is a bounded partner of each one that depends on
+solutions is followed from there, one pivot a linear piece, until z0 = 0. A variable between its bounds is a member
+and its row an equation; one that reaches a bound leaves the members, and its w is driven next; one whose w vanishes
+is driven itself. Free variables are members from the start, and so is a bounded partner of each one that depends on
 the others; those are covered like rows.
 
 Guaranteed for copositive-plus matrices (all positive semidefinite ones among them) and for any matrix when all bounds
 are finite, in exact arithmetic: ties are broken lexicographically, and z0 wins them. A ray is believed only from a
 fresh factorization.
 
-[Lemke1965], bounds after [Sargent1978] and [JudiceMachadoFaustino1992]; the two-pass ratio test is Harris'.
+[Lemke1965], bounds after [Sargent1978] and [JudiceMachadoFaustino1992]; the two-pass ratio test is Harris'. The
+textbook's version, on a dense tableau and without bounds, is `stiction.studies.tableau_lemke`: read that first.
 """
 
 from __future__ import annotations
@@ -22,33 +23,61 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import inlined, kernel, minima, workspace
+from stiction.compiled import in_callers, inlined, kernel, minima, workspace
 from stiction.errors import InvalidProblem
-from stiction.layout import Floats, Ints, layout
-from stiction.linear import add_columns, dot, invert, times, transposed_times
+from stiction.layout import Floats
+from stiction.linear import add_columns, dot, times
 from stiction.problems.lcp import BoxLCP, vector
 from stiction.solutions.ray import examine
 from stiction.solutions.status import Status
 from stiction.solvers.contract import STATUS, Contract, Proposal
-from stiction.solvers.lcp.basis_inverse import border, exchange_column, exchange_row, strike
-from stiction.solvers.lcp.principal import Tableau, join_free
-from stiction.solvers.lcp.scaling import equilibrate
+from stiction.solvers.lcp.basis_inverse import exchange_column, exchange_row
+from stiction.solvers.lcp.principal import cross_pivot, join, join_pair
+from stiction.solvers.lcp.tableau import (
+    AT_LOWER,
+    AT_UPPER,
+    EMPTY,
+    MAX_ITERATIONS,
+    MEMBER,
+    RAY,
+    SINGULAR,
+    SOLVED,
+    add,
+    advance,
+    column_times_inverse,
+    correct,
+    finish,
+    move_to_bound,
+    rates_of_row,
+    rates_of_variable,
+    read_ray,
+    rebuild,
+    remove,
+    residuals,
+    row_times_inverse,
+    scale,
+    settle,
+    solve_anew,
+    tableau_with,
+)
+from stiction.solvers.lcp.tolerances import (
+    ACCEPT,
+    DOUBTFUL_RATES,
+    HARRIS,
+    HARRIS_FACTORS,
+    SAME_ENTRY,
+    SHORT_STEP,
+    SLOW_ON_PATH,
+    SLOW_TIE,
+    SMALL_PIVOT,
+    TIE,
+    lemke_limit,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-SOLVED, RAY, MAX_ITERATIONS, SINGULAR = (
-    int(s) for s in (Status.SOLVED, Status.RAY, Status.MAX_ITERATIONS, Status.SINGULAR)
-)
-AT_LOWER, AT_UPPER, UNKNOWN = 0, 1, 2
 NOTHING, FLIPS, LEAVES, VANISHES = 0, 1, 2, 3
-
-HARRIS = 1e-12  # how far a basic quantity may overshoot its bound, in units of the largest quantity
-SMALL_RATE = 1e-10  # slower quantities do not block, in units of the fastest
-DOUBTFUL_RATES = (1e-8, 1e-6)  # slower quantities block only from a fresh inverse: first try, later ones
-TIE = 1e-13  # steps closer than this are equal
-REFINE, REFACTOR = 1e-13, 1e-11  # equation residuals at which the unknowns are corrected, and the inverse rebuilt
-ACCEPT = 1e-13  # largest violation of the final basis, in scaled units; what is worse is tried with another cover
 
 
 @dataclass(frozen=True)
@@ -75,13 +104,13 @@ class Lemke:
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
         n = problem.n
         given = None if self.cover is None else self._checked_cover(n)
-        limit = 20 * n + 200 if self.max_pivots is None else self.max_pivots
+        limit = lemke_limit(n) if self.max_pivots is None else self.max_pivots
         work = workspace(*sizes(n))
         best, least, pivots = None, np.inf, 0
         for attempt in range(max(1, self.tries)):
             answer = np.empty((2, n))
             cover = EMPTY if attempt == 0 and given is None else irregular(n, attempt, given)
-            slack = HARRIS * (1.0, 0.01, 100.0)[attempt % 3]
+            slack = HARRIS * HARRIS_FACTORS[attempt % len(HARRIS_FACTORS)]
             doubtful = DOUBTFUL_RATES[min(attempt, 1)]
             status, count, violation = lemke(
                 problem.H, problem.vectors, problem.symmetric, cover, slack, doubtful, limit, *work, answer
@@ -127,9 +156,6 @@ class Lemke:
         return Proposal(found.status, found.iterations, merged, ray)
 
 
-EMPTY = np.empty(0)
-
-
 def irregular(n: int, attempt: int, given: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """The given cover first; then covers between one and two without pattern: multiples of the golden ratio."""
     base = np.ones(n) if given is None else given
@@ -137,420 +163,371 @@ def irregular(n: int, attempt: int, given: NDArray[np.float64] | None) -> NDArra
 
 
 class Path(NamedTuple):
-    """Everything a path is followed with; scaled units."""
+    """Arrays for following a path, in addition to the tableau; "quantities" are the members, then the rows."""
 
-    columns: Array[Floats, "n + 1", "n + 1"]  # column j of the matrix in row j; row n is the cover's
-    inverse: Array[Floats, "n + 1", "n + 1"]  # of the basis: a row an unknown, a column an equation
-    q: Array[Floats, "n"]
-    lo: Array[Floats, "n"]
-    hi: Array[Floats, "n"]
-    row_scale: Array[Floats, "n"]
-    column_scale: Array[Floats, "n"]
-    z: Array[Floats, "n + 1"]  # z0 last
-    w: Array[Floats, "n"]
-    z_rate: Array[Floats, "n + 1"]  # of the unknowns, in their order
-    w_rate: Array[Floats, "n"]
-    entering: Array[Floats, "n + 1"]  # inverse times the driven variable's column
-    leaving: Array[Floats, "n + 1"]  # a row times the inverse
-    gathered: Array[Floats, "n + 1"]
-    order_a: Array[Floats, "n"]  # lexicographic rows of two candidates
-    order_b: Array[Floats, "n"]
-    side: Array[Floats, "n"]  # sign that w must have: 1 at the lower bound, -1 at the upper, 0 for equations
-    gap: Array[Floats, "2 * n + 2"]  # of unknowns and rows to what they approach
-    speed: Array[Floats, "2 * n + 2"]  # at which they approach it
-    state: Array[Ints, "n + 1"]  # AT_LOWER, AT_UPPER or UNKNOWN
-    unknowns: Array[Ints, "n + 1"]  # which variables; n is z0
-    equations: Array[Ints, "n + 1"]  # which rows
-    place: Array[Ints, "n + 1"]  # of a variable among the unknowns, or -1
-    row_place: Array[Ints, "n + 1"]  # of a row among the equations, or -1
-    pivots: Array[Ints, "n + 1"]
+    order: Array[Floats, "n"]  # the cover of each variable, and then the lexicographic row of the best candidate
+    gap: Array[Floats, "2 * n + 2"]  # from each quantity to the bound that it approaches
+    speed: Array[Floats, "2 * n + 2"]  # at which it approaches that bound
 
 
-sizes, carve = layout(Path, "n")
+sizes, carve = tableau_with(Path, artificial=1)
 
 
 @kernel
 def lemke(H, vectors, symmetric, cover, slack, doubtful_rate, max_pivots, floats, ints, answer):
     """Follow one path. Returns (status, pivots, violation); answer[0] is z, answer[1] the direction of a ray."""
     z, ray = answer[0], answer[1]
-    n = len(z)
-    path = carve(n, floats, ints)
-    tau = equilibrate(H, vectors, symmetric, path.columns, path.q, path.lo, path.hi, path.row_scale, path.column_scale)
-    size = rest_at_bounds(path)
+    t = carve(len(z), floats, ints)
+    tau = scale(H, vectors, symmetric, t)
+    size = rest_at_bounds(t)
     if size < 0:
         return SINGULAR, 0, np.inf
-    set_cover(path, size, cover)
-    status, pivots, size = follow(path, size, slack, doubtful_rate, max_pivots)
+    # From z0 = infinity to z0 = 0; the basis found is solved anew, and judged.
+    set_cover(t, size, cover)
+    status, pivots, size = follow(t, size, slack, doubtful_rate, max_pivots, ray)
     violation = np.inf
-    if status == SOLVED:
-        violation = settle(path, size)
-        if not violation < np.inf:
-            status = SINGULAR
-    for i in range(n):
-        ray[i] = 0.0
-        if path.state[i] == UNKNOWN:
-            z[i] = min(max(path.z[i] * path.column_scale[i] * tau, vectors[1, i]), vectors[2, i])
-        else:
-            z[i] = vectors[1, i] if path.state[i] == AT_LOWER else vectors[2, i]
-    if status == RAY:
-        for u in range(size):
-            if path.unknowns[u] < n:
-                ray[path.unknowns[u]] = path.z_rate[u] * path.column_scale[path.unknowns[u]]
-        driven = path.pivots[0]
-        if driven >= 0:
-            ray[driven] = (1.0 if path.state[driven] == AT_LOWER else -1.0) * path.column_scale[driven]
+    if status == SOLVED and solve_anew(t, size):
+        violation = largest_violation(t, size)
+    if status == SOLVED and not violation < np.inf:
+        status = SINGULAR
+    finish(vectors, tau, t, z)
     return status, pivots, violation
 
 
+# The beginning of the path: everything at a bound, and a cover.
+
+
 @kernel
-def rest_at_bounds(path):
-    """Bounded variables at a finite bound, free ones solved for; the number of unknowns, or -1 if they are singular."""
-    n = len(path.q)
+def rest_at_bounds(t):
+    """Bounded variables at a finite bound, free ones solved for; the number of members, or -1 if they are singular."""
+    # At the lower bound, where there is one.
+    n = len(t.q)
     size, free = 0, 0
+    t.place[n], t.z[n] = -1, 0.0
     for i in range(n):
-        path.row_place[i] = path.place[i] = -1
-        if np.isfinite(path.lo[i]):
-            path.state[i], path.side[i], path.z[i] = AT_LOWER, 1.0, path.lo[i]
-        elif np.isfinite(path.hi[i]):
-            path.state[i], path.side[i], path.z[i] = AT_UPPER, -1.0, path.hi[i]
+        t.row_place[i] = t.place[i] = -1
+        if np.isfinite(t.lo[i]) or np.isfinite(t.hi[i]):
+            lower = np.isfinite(t.lo[i])
+            t.state[i], t.side[i] = AT_LOWER if lower else AT_UPPER, 1.0 if lower else -1.0
+            move_to_bound(t, i)
         else:
-            path.z[i] = 0.0
+            t.z[i] = 0.0
             free += 1
-    path.place[n] = -1
-    path.z[n] = 0.0
+    # Free variables are solved for, from a fresh inverse and with one refinement.
     if free > 0:
-        size, complete = join_free(as_tableau(path))
-        if not complete:
+        size, complete = join_free(t)
+        if not complete or not rebuild(t, size):
             return -1
-        for u in range(size):
-            i = path.unknowns[u]
-            path.equations[u], path.row_place[i] = i, u
-            path.state[i], path.side[i] = UNKNOWN, 0.0
-        if not rebuild(path, size):
-            return -1
-    residuals(path)
-    correct(path, size)
+    residuals(t, size)
+    correct(t, size)
     return size
 
 
 @kernel
-def as_tableau(path):
-    """The same arrays, by the names that principal pivoting knows them by."""
-    return Tableau(
-        path.columns, path.inverse, path.q, path.lo, path.hi, path.row_scale, path.column_scale, path.z, path.w,
-        path.z_rate, path.w_rate, path.entering, path.leaving, path.gathered, path.order_a, path.order_b, path.side,
-        path.gap, path.speed, path.speed, path.speed, path.speed, path.state, path.unknowns, path.place, path.pivots,
-    )  # fmt: skip
+def join_free(t):
+    """Free variables join one by one; one that depends on the others joins in a pair with a variable of one finite
+    bound.
 
-
-@kernel
-def residuals(path):
-    """w = H z + q + c z0, from scratch."""
-    n = len(path.q)
-    for i in range(n):
-        path.w[i] = path.q[i]
-    for j in range(n):
-        if path.z[j] != 0.0:
-            zj, column = path.z[j], path.columns[j]
-            for i in range(n):
-                path.w[i] += zj * column[i]
-    if path.place[n] >= 0:
-        z0, column = path.z[n], path.columns[n]
-        for i in range(n):
-            path.w[i] += z0 * column[i]
-
-
-@kernel
-def rebuild(path, size):
-    """The inverse of the basis, from the matrix; False if it is singular to working precision."""
-    K = path.inverse
-    for e in range(size):
-        for u in range(size):
-            K[e, u] = path.columns[path.unknowns[u], path.equations[e]]
-    largest = 0.0
-    for e in range(size):
-        for u in range(size):
-            largest = max(largest, abs(K[e, u]))
-    if not invert(K, path.pivots, size):
-        return False
-    for e in range(size):
-        for u in range(size):
-            if not abs(K[e, u]) * largest < 1e14:
-                return False
-    return True
-
-
-@kernel
-def correct(path, size):
-    """One step of iterative refinement of the unknowns, and w anew."""
-    if size == 0:
-        return
-    for e in range(size):
-        path.gathered[e] = path.w[path.equations[e]]
-    times(path.inverse, path.gathered, size, path.entering)
-    for u in range(size):
-        path.z[path.unknowns[u]] -= path.entering[u]
-    residuals(path)
-
-
-@kernel
-def set_cover(path, size, cover):
-    """The cover, signed and scaled, in row n of `columns`; `order_a` keeps what each bounded variable is covered by.
-
-    An unknown that is bounded is covered itself: z_i + d_i z0 stays within its bound, so the rows get c - H d.
+    Returns (number of members, whether every free variable has joined).
     """
-    n = len(path.q)
-    c, d = path.columns[n], path.order_a
+    # Those that do not depend on the ones before.
+    n = len(t.q)
+    size, complete = 0, True
     for i in range(n):
-        large = cover[i] * path.row_scale[i] if len(cover) == n and n > 0 else 1.0
-        free = np.isinf(path.lo[i]) and np.isinf(path.hi[i])
-        d[i] = 0.0 if free else (large if np.isfinite(path.lo[i]) else -large)
-        c[i] = d[i] if path.state[i] != UNKNOWN else 0.0
+        if np.isinf(t.lo[i]) and np.isinf(t.hi[i]):
+            pivot = cross_pivot(t, size, i, i)
+            if abs(pivot) > SMALL_PIVOT * cross_terms(t, size, i, i):
+                size = join(t, size, i, pivot)
+    # Each other one with the partner whose two pivots are safest.
+    for i in range(n):
+        if np.isinf(t.lo[i]) and np.isinf(t.hi[i]) and t.place[i] < 0:
+            best, partner = 0.0, -1
+            for j in range(n):
+                if t.place[j] < 0 and j != i and (np.isinf(t.lo[j]) or np.isinf(t.hi[j])):
+                    strength = min(cross_strength(t, size, i, j), cross_strength(t, size, j, i))
+                    if strength > best:
+                        best, partner = strength, j
+            if best > SMALL_PIVOT:
+                size = join_pair(t, size, i, partner)
+            else:
+                complete = False
+    return size, complete
+
+
+@kernel
+def cross_strength(t, size, variable, row):
+    """What is left of an entry of the matrix, as a part of its terms."""
+    pivot = cross_pivot(t, size, variable, row)
+    terms = cross_terms(t, size, variable, row)
+    return abs(pivot) / terms if terms > 0.0 else 0.0
+
+
+@kernel
+def cross_terms(t, size, variable, row):
+    """The size of the terms of `cross_pivot`."""
+    total = abs(t.columns[variable, row])
     for u in range(size):
-        j = path.unknowns[u]
+        total += abs(t.gathered[u] * t.entering[u])
+    return total
+
+
+@kernel
+def set_cover(t, size, cover):
+    """The cover, signed and scaled, in row n of `columns`; `order` keeps what each bounded variable is covered by.
+
+    A member that is bounded is covered itself: z_i + d_i z0 stays within its bound, so the rows get c - H d.
+    """
+    n = len(t.q)
+    c, d = t.columns[n], t.own.order
+    for i in range(n):
+        large = cover[i] * t.row_scale[i] if len(cover) == n and n > 0 else 1.0
+        free = np.isinf(t.lo[i]) and np.isinf(t.hi[i])
+        d[i] = 0.0 if free else (large if np.isfinite(t.lo[i]) else -large)
+        c[i] = d[i] if t.state[i] != MEMBER else 0.0
+    for u in range(size):
+        j = t.members[u]
         if d[j] != 0.0:
-            column = path.columns[j]
+            column = t.columns[j]
             for i in range(n):
                 c[i] -= d[j] * column[i]
 
 
+@in_callers
 @kernel
-def follow(path, size, slack, doubtful_rate, max_pivots):
-    """The path from z0 = infinity to z0 = 0. Returns (status, pivots, number of unknowns)."""
-    n = len(path.q)
-    K, c, d = path.inverse, path.columns[n], path.order_a
-    # z0 enters at the least value that keeps everything within bounds; what it keeps there is driven first. Of ties the
-    # last is perturbed least, and so the lexicographic choice.
+def enter_artificial(t, size):
+    """z0 enters at the least value that keeps everything within bounds; the variable that needs it most is driven.
+
+    Returns (number of members, driven variable, whether its z is driven); -1 if nothing needs z0.
+    """
+    # Of ties the last is perturbed least, and so the lexicographic choice.
+    n = len(t.q)
+    c, d = t.columns[n], t.own.order
     driven, largest = -1, 0.0
     for i in range(n):
         if d[i] != 0.0:
-            below = path.w[i] if path.state[i] != UNKNOWN else path.z[i] - (path.lo[i] if d[i] > 0.0 else path.hi[i])
-            if path.lo[i] < path.hi[i] and below * d[i] < 0.0 and -below / d[i] >= largest * (1.0 - TIE):
+            below = t.w[i] if t.state[i] != MEMBER else t.z[i] - (t.lo[i] if d[i] > 0.0 else t.hi[i])
+            if t.lo[i] < t.hi[i] and below * d[i] < 0.0 and -below / d[i] >= largest * (1.0 - TIE):
                 driven, largest = i, max(largest, -below / d[i])
     if driven < 0:
-        return SOLVED, 0, size
-    for e in range(size):
-        path.gathered[e] = c[path.equations[e]]
-    times(K, path.gathered, size, path.entering)
-    path.z[n] = largest
+        return size, -1, False
+    # The members move with z0.
+    column_times_inverse(t, size, n)
+    t.z[n] = largest
     for u in range(size):
-        path.z[path.unknowns[u]] -= largest * path.entering[u]
-    drives_z = path.state[driven] != UNKNOWN
+        t.z[t.members[u]] -= largest * t.entering[u]
+    # z0 becomes a member with the row that it holds at zero, or in place of the member that it holds at its bound.
+    drives_z = t.state[driven] != MEMBER
     if drives_z:
-        row_times_inverse(path, size, driven)
-        add_equation(path, size, driven, n, c[driven] - dot(path.gathered, path.entering, size))
+        row_times_inverse(t, size, driven)
+        add(t, size, driven, n, c[driven] - dot(t.gathered, t.entering, size))
         size += 1
     else:
-        slot = path.place[driven]
-        exchange_column(K, size, slot, path.entering)
-        path.unknowns[slot], path.place[n], path.place[driven] = n, slot, -1
-        path.state[driven] = AT_LOWER if d[driven] > 0.0 else AT_UPPER
-        path.z[driven] = path.lo[driven] if d[driven] > 0.0 else path.hi[driven]
-    residuals(path)
-    correct(path, size)
-    fresh = True
+        t.state[driven] = AT_LOWER if d[driven] > 0.0 else AT_UPPER
+        replace_member(t, size, t.place[driven], n)
+        move_to_bound(t, driven)
+    residuals(t, size)
+    correct(t, size)
+    return size, driven, drives_z
 
+
+@in_callers
+@kernel
+def replace_member(t, size, slot, variable):
+    """A variable takes the place of a member, with the same equations; entering is its column times the inverse."""
+    exchange_column(t.inverse, size, slot, t.entering)
+    t.place[t.members[slot]] = -1
+    t.members[slot], t.place[variable] = variable, slot
+
+
+# The path itself.
+
+
+@kernel
+def follow(t, size, slack, doubtful_rate, max_pivots, ray):
+    """The path from z0 = infinity to z0 = 0. Returns (status, pivots, number of members)."""
+    n = len(t.q)
+    size, driven, drives_z = enter_artificial(t, size)
+    if driven < 0:
+        return SOLVED, 0, size
+    fresh = True
     for pivots in range(1, max_pivots + 1):
-        # The rates of all unknowns and rows as the driven variable, or its w, moves into its range.
-        sense = 1.0 if path.state[driven] == AT_LOWER else -1.0
-        rates(path, size, driven, drives_z, sense)
-        event, which, step, doubtful = blocking(path, size, driven, drives_z, slack, doubtful_rate)
+        # The driven variable, or its w, moves into its range until something blocks.
+        sense = 1.0 if t.state[driven] == AT_LOWER else -1.0
+        rates(t, size, driven, drives_z, sense)
+        event, which, step, doubtful = blocking(t, size, driven, drives_z, slack, doubtful_rate)
+        # Neither a ray nor a small pivot is trusted unless the inverse is fresh and the rates are refined.
         if event == NOTHING or doubtful:
-            if not fresh:  # believe neither a ray nor a small pivot of an inverse that has been updated
-                if not rebuild(path, size):
+            if not fresh:
+                if not rebuild(t, size):
                     return SINGULAR, pivots, size
-                residuals(path)
-                correct(path, size)
-                fresh = True
-                rates(path, size, driven, drives_z, sense)
-            refine_rates(path, size, driven, drives_z, sense)
-            event, which, step, doubtful = blocking(path, size, driven, drives_z, slack, doubtful_rate)
+                residuals(t, size)
+                correct(t, size)
+                rates(t, size, driven, drives_z, sense)
+            refine_rates(t, size, driven, drives_z, sense)
+            event, which, step, doubtful = blocking(t, size, driven, drives_z, slack, doubtful_rate)
             if event == NOTHING:
-                path.pivots[0] = driven if drives_z else -1
+                read_ray(t, size, driven if drives_z else -1, sense, ray)
                 return RAY, pivots, size
         fresh = False
-        advance(path, size, driven, drives_z, sense, step)
+        advance(t, size, step)
+        if drives_z:
+            t.z[driven] += sense * step
 
+        # It reaches its other bound: its w is driven next.
         if event == FLIPS:
-            path.state[driven] = AT_UPPER if path.state[driven] == AT_LOWER else AT_LOWER
-            path.z[driven] = path.hi[driven] if path.state[driven] == AT_UPPER else path.lo[driven]
+            t.state[driven] = AT_UPPER if t.state[driven] == AT_LOWER else AT_LOWER
+            move_to_bound(t, driven)
             drives_z = False
             continue
+        # A member reaches a bound and its w is driven next, or it is z0, and the path ends.
         if event == LEAVES:
-            leaving = path.unknowns[which]
-            if drives_z:
-                exchange_column(K, size, which, path.entering)
-                path.unknowns[which], path.place[driven], path.state[driven] = driven, which, UNKNOWN
-            else:
-                remove(path, size, which, path.row_place[driven])
-                path.side[driven] = sense
-                size -= 1
-            path.place[leaving] = -1
-            if leaving == n:
-                path.z[n] = 0.0
+            size, driven = leave(t, size, driven, drives_z, sense, which)
+            if driven == n:
                 return SOLVED, pivots, size
-            to_lower = path.z_rate[which] < 0.0
-            path.state[leaving] = AT_LOWER if to_lower else AT_UPPER
-            path.z[leaving] = path.lo[leaving] if to_lower else path.hi[leaving]
-            driven, drives_z = leaving, False
+            drives_z = False
+        # The w of a row vanishes: its variable is driven next.
         else:
-            row_times_inverse(path, size, which)
-            if drives_z:
-                pivot = path.columns[driven, which] - dot(path.gathered, path.entering, size)
-                add_equation(path, size, which, driven, pivot)
-                path.state[driven] = UNKNOWN
-                size += 1
-            else:
-                equation = path.row_place[driven]
-                exchange_row(K, size, equation, path.leaving)
-                path.equations[equation], path.row_place[which], path.row_place[driven] = which, equation, -1
-                path.side[which], path.side[driven] = 0.0, sense
-            path.w[which] = 0.0
+            size = vanish(t, size, driven, drives_z, sense, which)
             driven, drives_z = which, True
-
-        drift = equation_residual(path, size)
-        if drift > REFACTOR:
-            if not rebuild(path, size):
-                return SINGULAR, pivots, size
-            fresh = True
-        if drift > REFINE:
-            residuals(path)
-            correct(path, size)
+        if not settle(t, size):
+            return SINGULAR, pivots, size
     return MAX_ITERATIONS, max_pivots, size
 
 
-@inlined
-def row_times_inverse(path, size, row):
-    """leaving = (row of the matrix, at the unknowns) times the inverse; the row itself stays in `gathered`."""
-    for u in range(size):
-        path.gathered[u] = path.columns[path.unknowns[u], row]
-    transposed_times(path.inverse, path.gathered, size, path.leaving)
-
-
-@inlined
-def add_equation(path, size, row, variable, pivot):
-    border(path.inverse, size, path.entering, path.leaving, pivot)
-    path.equations[size], path.row_place[row], path.side[row] = row, size, 0.0
-    path.unknowns[size], path.place[variable] = variable, size
-
-
+@in_callers
 @kernel
-def remove(path, size, unknown, equation):
-    strike(path.inverse, size, unknown, equation)
-    last = size - 1
-    path.row_place[path.equations[equation]] = -1
-    moved_row, moved = path.equations[last], path.unknowns[last]
-    if equation != last:
-        path.equations[equation], path.row_place[moved_row] = moved_row, equation
-    if unknown != last:
-        path.unknowns[unknown], path.place[moved] = moved, unknown
-
-
-@inlined
-def rates(path, size, driven, drives_z, sense):
-    n = len(path.q)
+def leave(t, size, driven, drives_z, sense, slot):
+    """The member in this slot leaves for its bound. Returns (number of members, the variable that has left)."""
+    leaving, to_lower = t.members[slot], t.z_rate[slot] < 0.0
     if drives_z:
-        column = path.columns[driven]
-        for e in range(size):
-            path.gathered[e] = column[path.equations[e]]
-        times(path.inverse, path.gathered, size, path.entering)
-        for u in range(size):
-            path.z_rate[u] = -sense * path.entering[u]
-        for i in range(n):
-            path.w_rate[i] = sense * column[i]
+        replace_member(t, size, slot, driven)
+        t.state[driven] = MEMBER
     else:
-        equation = path.row_place[driven]
-        for u in range(size):
-            path.z_rate[u] = sense * path.inverse[u, equation]
-        for i in range(n):
-            path.w_rate[i] = 0.0
-    add_columns(path.columns, path.unknowns, path.z_rate, size, n, path.w_rate)
+        remove(t, size, slot, t.row_place[driven])
+        t.side[driven] = sense
+        size -= 1
+    if leaving == len(t.q):
+        t.z[leaving] = 0.0
+    else:
+        t.state[leaving] = AT_LOWER if to_lower else AT_UPPER
+        move_to_bound(t, leaving)
+    return size, leaving
+
+
+@in_callers
+@kernel
+def vanish(t, size, driven, drives_z, sense, row):
+    """The w of a row has vanished: the row becomes an equation. Returns the number of members."""
+    row_times_inverse(t, size, row)
+    if drives_z:
+        add(t, size, row, driven, t.columns[driven, row] - dot(t.gathered, t.entering, size))
+        t.state[driven] = MEMBER
+        size += 1
+    else:
+        equation = t.row_place[driven]
+        exchange_row(t.inverse, size, equation, t.leaving)
+        t.equations[equation], t.row_place[row], t.row_place[driven] = row, equation, -1
+        t.side[row], t.side[driven] = 0.0, sense
+    t.w[row] = 0.0
+    return size
+
+
+@in_callers
+@kernel
+def rates(t, size, driven, drives_z, sense):
+    """Rates of members and rows as z_driven, or w_driven, moves by `sense`."""
+    if drives_z:
+        column_times_inverse(t, size, driven)
+        rates_of_variable(t, size, driven, sense, t.entering)
+    else:
+        rates_of_row(t, size, driven, sense)
 
 
 @kernel
-def refine_rates(path, size, driven, drives_z, sense):
+def refine_rates(t, size, driven, drives_z, sense):
     """One step of iterative refinement of the rates: equations keep w = 0, but for the driven row's own motion."""
-    n = len(path.q)
+    # What the rates leave of the equations, solved for and taken away.
     for e in range(size):
-        row = path.equations[e]
-        path.gathered[e] = path.w_rate[row] - (sense if not drives_z and row == driven else 0.0)
-    times(path.inverse, path.gathered, size, path.leaving)
+        row = t.equations[e]
+        t.gathered[e] = t.w_rate[row] - (sense if not drives_z and row == driven else 0.0)
+    times(t.inverse, t.gathered, size, t.leaving)
     for u in range(size):
-        path.leaving[u] = -path.leaving[u]
-        path.z_rate[u] += path.leaving[u]
+        t.leaving[u] = -t.leaving[u]
+        t.z_rate[u] += t.leaving[u]
         if drives_z:
-            path.entering[u] = -sense * path.z_rate[u]
-    add_columns(path.columns, path.unknowns, path.leaving, size, n, path.w_rate)
+            t.entering[u] = -sense * t.z_rate[u]
+    add_columns(t.columns, t.members, t.leaving, size, len(t.q), t.w_rate)
+
+
+# The ratio test: what blocks the motion.
 
 
 @inlined
-def gaps_and_speeds(path, size):
+def gaps_and_speeds(t, size):
     """Distance of each quantity to the bound that it approaches, and its speed (0 if it recedes).
 
-    Quantities 0 … size-1 are the unknowns, size + i is row i.
+    Quantities 0 … size-1 are the members, size + i is row i.
     """
-    n = len(path.q)
-    gap, speed = path.gap, path.speed
+    n = len(t.q)
+    # Members; those that approach no finite bound never block.
+    gap, speed = t.own.gap, t.own.speed
     for u in range(size):
-        variable, rate = path.unknowns[u], path.z_rate[u]
+        variable, rate = t.members[u], t.z_rate[u]
         if variable == n:
-            gap[u], speed[u] = path.z[n], max(-rate, 0.0)
+            gap[u], speed[u] = t.z[n], max(-rate, 0.0)
         elif rate < 0.0:
-            gap[u], speed[u] = path.z[variable] - path.lo[variable], -rate
+            gap[u], speed[u] = t.z[variable] - t.lo[variable], -rate
         else:
-            gap[u], speed[u] = path.hi[variable] - path.z[variable], rate
+            gap[u], speed[u] = t.hi[variable] - t.z[variable], rate
         if not gap[u] < np.inf:
             gap[u], speed[u] = 0.0, 0.0
+    # Rows lose their sign where w vanishes.
     for i in range(n):
-        gap[size + i] = path.side[i] * path.w[i]
-        speed[size + i] = max(-path.side[i] * path.w_rate[i], 0.0)
+        gap[size + i] = t.side[i] * t.w[i]
+        speed[size + i] = max(-t.side[i] * t.w_rate[i], 0.0)
 
 
 @inlined
-def blocking(path, size, driven, drives_z, slack, doubtful_rate):
+def blocking(t, size, driven, drives_z, slack, doubtful_rate):
     """Harris' two passes; z0 wins if stepping to z0 = 0 violates nothing by more than the slack; ties
     lexicographically.
 
-    Returns (event, unknown or row, step, whether the pivot is doubtfully small).
+    Returns (event, member's slot or row, step, whether the pivot is doubtfully small).
     """
-    n = len(path.q)
-    gaps_and_speeds(path, size)
-    gap, speed = path.gap, path.speed
+    # The units in which slack and slowness are measured.
+    n = len(t.q)
+    gaps_and_speeds(t, size)
+    gap, speed = t.own.gap, t.own.speed
     fastest, largest = 1.0 if drives_z else 0.0, 1.0
     for u in range(size):
-        fastest = max(fastest, abs(path.z_rate[u]))
-        largest = max(largest, abs(path.z[path.unknowns[u]]))
-    fastest = max(fastest, fastest_row(path.side, path.w_rate))
-    allowed = slack * largest
-    slow = SMALL_RATE * fastest
-    flip = path.hi[driven] - path.lo[driven] if drives_z else np.inf
+        fastest = max(fastest, abs(t.z_rate[u]))
+        largest = max(largest, abs(t.z[t.members[u]]))
+    fastest = max(fastest, fastest_row(t.side, t.w_rate))
+    slow = SLOW_ON_PATH * fastest
+    flip = t.hi[driven] - t.lo[driven] if drives_z else np.inf
 
-    bound, first = shortest_steps(gap, speed, size + n, slow, allowed)
+    # First pass: how far everything can go. z0 wins, then the driven variable's own bound.
+    bound, first = shortest_steps(gap, speed, size + n, slow, slack * largest)
     bound, first = min(bound, flip), min(first, flip)
     if bound == np.inf:
         return NOTHING, -1, 0.0, False
-    artificial = path.place[n]
+    artificial = t.place[n]
     if speed[artificial] > slow and gap[artificial] <= bound * speed[artificial]:
         return LEAVES, artificial, gap[artificial] / speed[artificial], speed[artificial] < doubtful_rate * fastest
     if flip <= first:
         return FLIPS, driven, flip, False
 
-    tie = first + TIE * max(first, 1e-3 * largest / fastest)
-    best, ties = -1, 0
-    for c in range(size + n):
-        if speed[c] > slow and gap[c] <= bound * speed[c]:
-            if gap[c] <= tie * speed[c]:
-                ties += 1
-            if best < 0 or speed[c] > speed[best]:
-                best = c
-    if best < 0:  # rounding of the bound has hidden them all: the first one
+    # Second pass: of all that block within the bound, the fastest; if rounding of the bound excludes all, the first.
+    tie = first + TIE * max(first, SHORT_STEP * largest / fastest)
+    best, ties = fastest_within(gap, speed, size + n, slow, bound, tie)
+    if best < 0:
         for c in range(size + n):
             if speed[c] > slow and (best < 0 or gap[c] * speed[best] < gap[best] * speed[c]):
                 best = c
-    if best < 0:  # what is not a number blocks nothing
+    if best < 0:  # every candidate is NaN
         return NOTHING, -1, 0.0, False
     if ties > 1:
-        best = lexicographic(path, size, tie, max(slow, 1e-5 * speed[best]), best)
+        best = lexicographic(t, size, tie, max(slow, SLOW_TIE * speed[best]), best)
     step = gap[best] / speed[best]
     if flip < step:
         return FLIPS, driven, flip, False
@@ -560,6 +537,7 @@ def blocking(path, size, driven, drives_z, slack, doubtful_rate):
 
 @minima
 def fastest_row(side, w_rate):
+    """The largest rate of a row that must keep its sign."""
     fastest = 0.0
     for i in range(len(side)):
         fastest = max(fastest, abs(side[i] * w_rate[i]))
@@ -579,85 +557,71 @@ def shortest_steps(gap, speed, count, slow, allowed):
     return bound, first
 
 
+@in_callers
 @kernel
-def lexicographic(path, size, tie, slow, otherwise):
+def fastest_within(gap, speed, count, slow, bound, tie):
+    """The fastest quantity that blocks within the bound, -1 if there is none, and how many block within the tie."""
+    best, ties = -1, 0
+    for c in range(count):
+        if speed[c] > slow and gap[c] <= bound * speed[c]:
+            if gap[c] <= tie * speed[c]:
+                ties += 1
+            if best < 0 or speed[c] > speed[best]:
+                best = c
+    return best, ties
+
+
+@kernel
+def lexicographic(t, size, tie, slow, otherwise):
     """Of the tied quantities, the one that blocks first when q is perturbed by (ε, ε², …)."""
-    n = len(path.q)
-    best = otherwise
-    chosen = False
-    for c in range(size + n):
-        if path.speed[c] > slow and path.gap[c] <= tie * path.speed[c]:
-            perturbed_gap(path, size, c, path.order_b)
-            if chosen:
-                earlier = False
-                for i in range(n):
-                    difference = path.order_b[i] - path.order_a[i]
-                    if abs(difference) > 1e-11 * (abs(path.order_a[i]) + abs(path.order_b[i])):
-                        earlier = difference < 0.0
-                        break
-                if not earlier:
-                    continue
-            best, chosen = c, True
-            for i in range(n):
-                path.order_a[i] = path.order_b[i]
+    best, chosen = otherwise, False
+    order, other = t.own.order, t.spare
+    for c in range(size + len(t.q)):
+        if t.own.speed[c] > slow and t.own.gap[c] <= tie * t.own.speed[c]:
+            perturbed_gap(t, size, c, other)
+            if not chosen or comes_before(other, order):
+                best, chosen = c, True
+                for i in range(len(order)):
+                    order[i] = other[i]
     return best
 
 
 @kernel
-def perturbed_gap(path, size, candidate, out):
-    """Derivative of gap / speed with respect to each q_i."""
-    for i in range(len(path.q)):
-        out[i] = 0.0
-    speed = path.speed[candidate]
-    if candidate < size:
-        sign = -1.0 if path.z_rate[candidate] < 0.0 else 1.0  # unknowns are -K (q + …)
-        for e in range(size):
-            out[path.equations[e]] = sign * path.inverse[candidate, e] / speed
-    else:
-        row = candidate - size
-        row_times_inverse(path, size, row)
-        for e in range(size):
-            out[path.equations[e]] = -path.side[row] * path.leaving[e] / speed
-        out[row] = path.side[row] / speed
-
-
-@inlined
-def advance(path, size, driven, drives_z, sense, step):
-    for u in range(size):
-        path.z[path.unknowns[u]] += step * path.z_rate[u]
-    if drives_z:
-        path.z[driven] += sense * step
-    for i in range(len(path.q)):
-        path.w[i] += step * path.w_rate[i]
-
-
-@inlined
-def equation_residual(path, size):
-    """Largest violation of an equation, in units of the largest unknown (at least one)."""
-    worst, largest = 0.0, 1.0
-    for e in range(size):
-        worst = max(worst, abs(path.w[path.equations[e]]))
-        largest = max(largest, abs(path.z[path.unknowns[e]]))
-    return worst / largest
+def comes_before(a, b):
+    """Whether a is lexicographically less than b, beyond rounding."""
+    for i in range(len(a)):
+        difference = a[i] - b[i]
+        if abs(difference) > SAME_ENTRY * (abs(b[i]) + abs(a[i])):
+            return difference < 0.0
+    return False
 
 
 @kernel
-def settle(path, size):
-    """Solve the final basis anew with refinement; by how much it violates its bounds, infinity if it is singular."""
-    n = len(path.q)
-    residuals(path)
-    correct(path, size)
-    if equation_residual(path, size) > REFINE:
-        if not rebuild(path, size):
-            return np.inf
-        correct(path, size)
-        correct(path, size)
+def perturbed_gap(t, size, candidate, out):
+    """Derivative of gap / speed with respect to each q_i."""
+    out[:] = 0.0
+    speed = t.own.speed[candidate]
+    if candidate < size:
+        sign = -1.0 if t.z_rate[candidate] < 0.0 else 1.0  # members are -K (q + …)
+        for e in range(size):
+            out[t.equations[e]] = sign * t.inverse[candidate, e] / speed
+    else:
+        row = candidate - size
+        row_times_inverse(t, size, row)
+        for e in range(size):
+            out[t.equations[e]] = -t.side[row] * t.leaving[e] / speed
+        out[row] = t.side[row] / speed
+
+
+@kernel
+def largest_violation(t, size):
+    """By how much a basis violates its bounds and equations, over its largest member (at least one)."""
     largest, worst = 1.0, 0.0
     for u in range(size):
-        largest = max(largest, abs(path.z[path.unknowns[u]]))
-    for i in range(n):
-        if path.state[i] == UNKNOWN:
-            worst = max(worst, path.lo[i] - path.z[i], path.z[i] - path.hi[i], abs(path.w[i]))
-        elif path.lo[i] < path.hi[i]:
-            worst = max(worst, -path.w[i] if path.state[i] == AT_LOWER else path.w[i])
+        largest = max(largest, abs(t.z[t.members[u]]))
+    for i in range(len(t.q)):
+        if t.state[i] == MEMBER:
+            worst = max(worst, t.lo[i] - t.z[i], t.z[i] - t.hi[i], abs(t.w[i]))
+        elif t.lo[i] < t.hi[i]:
+            worst = max(worst, -t.w[i] if t.state[i] == AT_LOWER else t.w[i])
     return worst / largest

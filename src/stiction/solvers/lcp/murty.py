@@ -14,25 +14,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stiction.compiled import kernel
 from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.lcp.principal import (
+from stiction.solvers.lcp.principal import begin, carve, make_member, propose, send_to_bound
+from stiction.solvers.lcp.tableau import (
     AT_LOWER,
     AT_UPPER,
     MAX_ITERATIONS,
     MEMBER,
-    NOISE,
     SINGULAR,
     SOLVED,
-    begin,
-    carve,
     correct,
     finish,
     magnitude,
-    make_member,
-    propose,
     residuals,
-    send_to_bound,
     settle,
 )
+from stiction.solvers.lcp.tolerances import NOISE, murty_limit, murty_patience
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,12 +56,13 @@ class Murty:
     )
 
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
-        limit = 1000 * problem.n + 10_000 if self.max_pivots is None else self.max_pivots
+        limit = murty_limit(problem.n) if self.max_pivots is None else self.max_pivots
         return propose(murty, problem, start, limit)
 
 
 @kernel
 def murty(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
+    """Returns (status, pivots)."""
     n = len(z)
     t = carve(n, floats, ints)
     tau, size = begin(H, vectors, symmetric, start, t)
@@ -74,8 +71,8 @@ def murty(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
         return SINGULAR, 0
     status, pivots, verified = MAX_ITERATIONS, 0, False
     while pivots <= max_pivots:
-        loosened = 1.0 + pivots / (100.0 * n + 500.0)
-        i, side = first_infeasible(t, size, loosened)
+        i, side = first_infeasible(t, size, NOISE * (1.0 + pivots / murty_patience(n)))
+        # Nothing is violated: believe it if it still is so after everything has been computed anew.
         if i < 0:
             if verified:
                 status = SOLVED
@@ -84,6 +81,7 @@ def murty(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
             correct(t, size)
             verified = True
             continue
+        # The violated variable changes sides.
         verified = False
         size = make_member(t, size, i, symmetric) if side == MEMBER else send_to_bound(t, size, i, side)
         pivots += 1
@@ -95,11 +93,10 @@ def murty(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
 
 
 @kernel
-def first_infeasible(t, size, loosened):
-    """The least index that is on the wrong side beyond rounding, and the side it should change to; -1 if there is
+def first_infeasible(t, size, noise):
+    """The least index that is on the wrong side beyond the noise, and the side it should change to; -1 if there is
     none."""
     scale = magnitude(t, size)
-    noise = NOISE * loosened
     for i in range(len(t.q)):
         if t.state[i] == MEMBER:
             if t.z[i] < t.lo[i] - noise * scale:

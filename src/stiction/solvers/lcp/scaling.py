@@ -1,5 +1,5 @@
-"""Units taken out: rows and columns scaled by powers of two, so that no rounding is added and tolerances mean
-something.
+"""The problem without units: rows and columns scaled by powers of two, which adds no rounding, so that the same
+tolerances suit every problem.
 
 With z = s τ ẑ and w = τ ŵ / r the problem keeps its form, Ĥ = r H s, q̂ = r q / τ. A symmetric matrix is scaled
 symmetrically to a diagonal near one; any other by the largest entries of its rows and columns in turn. |q̂| is at
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from stiction.compiled import kernel
+from stiction.solvers.lcp.tolerances import LARGEST_EXPONENT, SCALING_ROUNDS
 
 
 @kernel
@@ -18,12 +19,13 @@ def power_of_two_below(x):
     """2^-e with x 2^-e in [1/2, 1); 1 for zero. Kept where squares neither overflow nor vanish."""
     if not x > 0.0:
         return 1.0
-    return math.ldexp(1.0, -min(max(math.frexp(x)[1], -500), 500))
+    return math.ldexp(1.0, -min(max(math.frexp(x)[1], -LARGEST_EXPONENT), LARGEST_EXPONENT))
 
 
 @kernel
 def equilibrate(H, vectors, symmetric, columns, q, lo, hi, row, col):
     """Fill the scaled problem: `columns` holds Ĥ by columns (columns[j] is column j). Returns τ."""
+    # The matrix. A row of a semidefinite matrix without a diagonal is empty; of others the largest entry counts.
     n = len(q)
     if symmetric:
         for i in range(n):
@@ -40,6 +42,7 @@ def equilibrate(H, vectors, symmetric, columns, q, lo, hi, row, col):
         for i in range(n):
             for j in range(n):
                 columns[j, i] = row[i] * H[i, j] * col[j]
+    # q, to a largest entry near one, and the bounds in the units that z has then.
     size = 0.0
     for i in range(n):
         size = max(size, row[i] * abs(vectors[0, i]))
@@ -53,16 +56,18 @@ def equilibrate(H, vectors, symmetric, columns, q, lo, hi, row, col):
 
 @kernel
 def row_and_column_scales(H, row, col):
-    """Two rounds of scaling rows, then columns, to a largest entry near one."""
+    """Scale rows, then columns, to a largest entry near one, in some rounds."""
     n = len(row)
     for j in range(n):
         col[j] = 1.0
-    for _ in range(2):
+    for _ in range(SCALING_ROUNDS):
+        # rows
         for i in range(n):
             size = 0.0
             for j in range(n):
                 size = max(size, abs(H[i, j]) * col[j])
             row[i] = power_of_two_below(size)
+        # columns
         for j in range(n):
             col[j] = 0.0
         for i in range(n):

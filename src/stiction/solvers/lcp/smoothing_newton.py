@@ -6,7 +6,7 @@ p replaces |t| by sqrt(t² + 4 μ²), so its slope D lies strictly between 0 and
 I) is regular for every P0-matrix. One linear system a step gives the direction of (μ, z) together; a line search on
 μ² + |Φ|² makes it global. How much of μ is kept depends on the last step: little after a full one, all of it after a
 short one, so that the iterates stay near the smooth path where the matrix is ill-conditioned. At the end the active
-set that the iterate names is solved exactly, if that improves it.
+set of the iterate is solved exactly, if that improves it.
 
 [ZhangGao2003] for the LCP, with their regularization by μ; [LiFukushima2000] for box constraints; the smoothing of
 mid is that of Gabriel and Moré.
@@ -20,12 +20,12 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, workspace
-from stiction.layout import Floats, layout
+from stiction.compiled import in_callers, kernel, workspace
+from stiction.layout import Floats
 from stiction.linear import add_columns, lu, lu_solve
 from stiction.solvers.contract import STATUS, Contract, Proposal
-from stiction.solvers.lcp.block_pivot import Sides, solve_members
-from stiction.solvers.lcp.principal import (
+from stiction.solvers.lcp.block_pivot import solve_members
+from stiction.solvers.lcp.tableau import (
     AT_LOWER,
     AT_UPPER,
     EMPTY,
@@ -35,23 +35,29 @@ from stiction.solvers.lcp.principal import (
     SOLVED,
     STALLED,
     finish,
+    scale,
+    tableau_with,
 )
-from stiction.solvers.lcp.scaling import equilibrate
+from stiction.solvers.lcp.tolerances import (
+    DECREASE,
+    ENOUGH,
+    EXACT,
+    KEEP_FULL,
+    KEEP_NEAR,
+    KEEP_PART,
+    KEEP_SHORT,
+    LEAST_SMOOTHING,
+    NEAR_MERIT,
+    REGULARIZATION,
+    SECOND_SMOOTHING,
+    SHORT_NEWTON_STEP,
+    SHORTEST_STEP,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.lcp import BoxLCP
-
-KEEP_FULL, KEEP_PART, KEEP_SHORT = 0.3, 0.7, 1.0  # part of μ kept after a full step, a shorter one, a short one
-KEEP_NEAR = 0.01  # part of μ kept after a full step near a solution
-NEAR = 1e-8  # merit that counts as near
-REGULARIZATION = 1e-6  # ρ
-DECREASE = 1e-4  # part of the predicted decrease that a step must achieve
-SHORTEST = 1e-12  # step at which the line search gives up
-SECOND_TRY = 1e-3  # part of the first smoothing to begin with again, if the first path led nowhere
-ENOUGH = 1e-10  # natural map, in scaled units, at which there is no second try
-EXACT = 1e-15  # natural map, in scaled units, that cannot be improved
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class SmoothingNewton:
         n = problem.n
         work = workspace(*sizes(n))
         first, best, least, steps = EMPTY if start is None else start, None, np.inf, 0
-        for smoothing in (self.smoothing, self.smoothing * SECOND_TRY):
+        for smoothing in (self.smoothing, self.smoothing * SECOND_SMOOTHING):
             z = np.empty(n)
             status, count, violation = smoothing_newton(
                 problem.H, problem.vectors, problem.symmetric, first, smoothing, self.max_iterations, *work, z
@@ -93,83 +99,42 @@ class SmoothingNewton:
 
 
 class Smoothing(NamedTuple):
-    """The state of the method; scaled units."""
+    """Arrays for the smoothed map, in addition to the tableau."""
 
-    sides: Sides
     jacobian: Array[Floats, "n", "n"]
     phi: Array[Floats, "n"]  # the smoothed map
     by_mu: Array[Floats, "n"]  # its derivative by the smoothing
     slope: Array[Floats, "n"]  # and that by w
+    anchor: Array[Floats, "n"]  # the start, to which the regularization draws
     trial: Array[Floats, "n"]
     trial_w: Array[Floats, "n"]
     direction: Array[Floats, "n"]
 
 
-sizes, carve = layout(Smoothing, "n")
+sizes, carve = tableau_with(Smoothing)
 
 
 @kernel
 def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, floats, ints, z):
     """Returns (status, Newton steps, natural map in scaled units)."""
     n = len(z)
-    t, jacobian, phi, by_mu, slope, trial, trial_w, direction = carve(n, floats, ints)
-    anchor = t.spare
-    tau = equilibrate(H, vectors, symmetric, t.columns, t.q, t.lo, t.hi, t.row_scale, t.column_scale)
+    t = carve(n, floats, ints)
+    tau = scale(H, vectors, symmetric, t)
     for i in range(n):
-        t.members[i] = i
         first = start[i] / (t.column_scale[i] * tau) if len(start) == n else 0.0
-        t.z[i] = anchor[i] = min(max(first, t.lo[i]), t.hi[i])
+        t.z[i] = t.own.anchor[i] = min(max(first, t.lo[i]), t.hi[i])
     product(t, t.z, t.w)
+    # A warm start needs only as much smoothing as its error.
     mu = smoothing
-    if len(start) == n:  # a start is worth as much smoothing as it is wrong
-        mu = min(smoothing, max(natural(t, t.z, t.w), 1e-8))
-    status, count, step = MAX_ITERATIONS, 0, 1.0
-    while True:
-        if natural(t, t.z, t.w) <= EXACT:
-            status = SOLVED
-            break
-        smooth_map(t, t.z, t.w, mu, anchor, phi, slope, by_mu)
-        merit = mu * mu + squared(phi)
-        if count == max_iterations:
-            break
-        # (I - D) + D (H + ρ μ I), row by row
-        for i in range(n):
-            for j in range(n):
-                jacobian[i, j] = slope[i] * t.columns[j, i]
-            jacobian[i, i] += 1.0 - slope[i] + slope[i] * REGULARIZATION * mu
-        if step == 1.0:
-            keep = KEEP_FULL if merit > NEAR else KEEP_NEAR
-        else:
-            keep = KEEP_PART if step > 0.2 else KEEP_SHORT
-        mu_step = -mu * (1.0 - keep)
-        for i in range(n):
-            direction[i] = -phi[i] - by_mu[i] * mu_step
-        if not lu(jacobian, t.pivots, n):
-            status = SINGULAR
-            break
-        lu_solve(jacobian, t.pivots, n, direction)
-        count += 1
+    if len(start) == n:
+        mu = min(smoothing, max(natural(t, t.z, t.w), LEAST_SMOOTHING))
+    status, count = minimize(t, mu, max_iterations)
 
-        step = 1.0
-        while step > SHORTEST:
-            for i in range(n):
-                trial[i] = t.z[i] + step * direction[i]
-            product(t, trial, trial_w)
-            new_mu = mu + step * mu_step
-            smooth_map(t, trial, trial_w, new_mu, anchor, phi, slope, by_mu)
-            if new_mu * new_mu + squared(phi) <= (1.0 - 2.0 * DECREASE * step) * merit:
-                break
-            step *= 0.5
-        if step <= SHORTEST:
-            status = STALLED
-            break
-        mu += step * mu_step
-        for i in range(n):
-            t.z[i], t.w[i] = trial[i], trial_w[i]
-
+    # Solve the active set of the iterate exactly, and keep the better of the two.
+    trial, trial_w = t.own.trial, t.own.trial_w
     for i in range(n):
         trial[i] = min(max(t.z[i], t.lo[i]), t.hi[i])
-    name_sides(t)
+    set_active_set(t)
     product(t, trial, trial_w)
     before = natural(t, trial, trial_w)
     if before > EXACT and solve_members(t, symmetric):
@@ -185,6 +150,73 @@ def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, fl
     return status, count, before
 
 
+@in_callers
+@kernel
+def minimize(t, mu, max_iterations):
+    """Newton steps on (μ, z) until the natural map vanishes. Returns (status, steps)."""
+    own = t.own
+    count, step = 0, 1.0
+    while natural(t, t.z, t.w) > EXACT:
+        smooth_map(t, t.z, t.w, mu)
+        merit = mu * mu + squared(own.phi)
+        if count == max_iterations:
+            return MAX_ITERATIONS, count
+        # The direction of (μ, z) together.
+        mu_step = -mu * (1.0 - part_kept(step, merit))
+        for i in range(len(t.q)):
+            own.direction[i] = -own.phi[i] - own.by_mu[i] * mu_step
+        set_jacobian(t, mu)
+        if not lu(own.jacobian, t.pivots, len(t.q)):
+            return SINGULAR, count
+        lu_solve(own.jacobian, t.pivots, len(t.q), own.direction)
+        count += 1
+        # As far along it as the merit falls enough.
+        step = line_search(t, mu, mu_step, merit)
+        if step <= SHORTEST_STEP:
+            return STALLED, count
+        mu += step * mu_step
+        for i in range(len(t.q)):
+            t.z[i], t.w[i] = own.trial[i], own.trial_w[i]
+    return SOLVED, count
+
+
+@in_callers
+@kernel
+def part_kept(step, merit):
+    """How much of μ is kept: little after a full step, all of it after a short one."""
+    if step == 1.0:
+        return KEEP_FULL if merit > NEAR_MERIT else KEEP_NEAR
+    return KEEP_PART if step > SHORT_NEWTON_STEP else KEEP_SHORT
+
+
+@in_callers
+@kernel
+def set_jacobian(t, mu):
+    """(I - D) + D (H + ρ μ I), row by row."""
+    jacobian, slope = t.own.jacobian, t.own.slope
+    for i in range(len(t.q)):
+        for j in range(len(t.q)):
+            jacobian[i, j] = slope[i] * t.columns[j, i]
+        jacobian[i, i] += 1.0 - slope[i] + slope[i] * REGULARIZATION * mu
+
+
+@in_callers
+@kernel
+def line_search(t, mu, mu_step, merit):
+    """Halve the step until μ² + |Φ|² falls enough; trial and trial_w are where it leads."""
+    own, step = t.own, 1.0
+    while step > SHORTEST_STEP:
+        for i in range(len(t.q)):
+            own.trial[i] = t.z[i] + step * own.direction[i]
+        product(t, own.trial, own.trial_w)
+        new_mu = mu + step * mu_step
+        smooth_map(t, own.trial, own.trial_w, new_mu)
+        if new_mu * new_mu + squared(own.phi) <= (1.0 - 2.0 * DECREASE * step) * merit:
+            break
+        step *= 0.5
+    return step
+
+
 @kernel
 def product(t, z, w):
     """w = H z + q."""
@@ -198,6 +230,7 @@ def product(t, z, w):
 
 @kernel
 def squared(x):
+    """|x|²."""
     total = 0.0
     for i in range(len(x)):
         total += x[i] * x[i]
@@ -215,8 +248,9 @@ def natural(t, z, w):
 
 
 @kernel
-def smooth_map(t, z, w, mu, anchor, phi, slope, by_mu):
+def smooth_map(t, z, w, mu):
     """Φ, the slope D of p, and the derivative of Φ by μ."""
+    phi, slope, by_mu, anchor = t.own.phi, t.own.slope, t.own.by_mu, t.own.anchor
     for i in range(len(z)):
         x = z[i] - w[i] - REGULARIZATION * mu * (z[i] - anchor[i])
         lower, upper = x - t.lo[i], x - t.hi[i]
@@ -233,14 +267,15 @@ def smooth_map(t, z, w, mu, anchor, phi, slope, by_mu):
             p -= 0.5 * (root + upper)
             d -= 0.5 * ((upper / root if root > 0.0 else 0.0) + 1.0)
             m -= 2.0 * mu / root if root > 0.0 else 1.0
+        # Φ, and its derivatives through x
         phi[i] = z[i] - p
         slope[i] = d
         by_mu[i] = -m + d * REGULARIZATION * (z[i] - anchor[i])
 
 
 @kernel
-def name_sides(t):
-    """The active set that the iterate names: between the bounds if z - w is."""
+def set_active_set(t):
+    """The active set of the iterate: a variable is between its bounds if z - w is."""
     for i in range(len(t.z)):
         x = t.z[i] - t.w[i]
         t.state[i] = AT_LOWER if x <= t.lo[i] else (AT_UPPER if x >= t.hi[i] else MEMBER)
