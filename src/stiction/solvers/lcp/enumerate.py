@@ -164,20 +164,40 @@ def decode(choices: NDArray[np.int64], code: int) -> NDArray[np.int64]:
 
 
 def points_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> list[Vector]:
-    """A point with this support, by linear programming, and with its rows solved again; empty if there is none.
+    """Points with this support, by linear programming, and the same with their rows solved once more; none if none is.
 
-    Programs are solved to a tolerance that knows no units, so rows are divided by their constants first.
+    Programs are solved to a tolerance that knows no units: constants are made one, where they are more than rounding,
+    and again all of them, however small.
     """
+    H, q = problem.H, problem.vectors[0]
+    largest = np.abs(H).max(axis=1, initial=0.0)
+    size = np.where(np.abs(q) > FOUND * largest, np.abs(q), largest)
+    plain = np.ones(len(q)), np.where(size > 0.0, size, 1.0)
+    return [point for units in (plain, own_units(H, q)) for point in program(problem, state, *units)]
+
+
+def own_units(H: Matrix, q: Vector) -> tuple[Vector, Vector]:
+    """Units of variables and rows in which all constants are one, and no row has entries above that."""
+    entries, given, size = np.abs(H), q != 0.0, np.abs(q)
+    with np.errstate(divide="ignore", over="ignore"):
+        unit = (size[given, None] / entries[given]).min(axis=0, initial=np.inf)
+    known = np.isfinite(unit) & (unit > 0.0)
+    unit = np.where(known, unit, unit[known].max(initial=0.0) or 1.0)
+    size = np.where(given, size, (entries * unit).max(axis=1, initial=0.0))
+    return unit, np.where(size > 0.0, size, 1.0)
+
+
+def program(problem: Scaled, state: NDArray[np.int64], unit: Vector, size: Vector) -> list[Vector]:
+    """Points with this support, in these units of variables and rows."""
     from scipy.optimize import linprog
 
     q, least, most = problem.vectors
-    largest = np.abs(problem.H).max(axis=1)
-    size = np.where(np.abs(q) > FOUND * largest, np.abs(q), largest)
-    size = np.where(size > 0.0, size, 1.0)
-    H, q = problem.H / size[:, None], q / size
+    H, q, least, most = problem.H * unit / size[:, None], q / size, least / unit, most / unit
     lo = np.where(state == AT_UPPER, most, least)
     hi = np.where(state == AT_LOWER, least, most)
     equal, low, up = state == MEMBER, (state == AT_LOWER) & (least < most), state == AT_UPPER
+    if not (np.isfinite(H).all() and np.isfinite(q).all()):
+        return []
     found = linprog(
         np.zeros(len(q)),
         A_eq=H[equal], b_eq=-q[equal],
@@ -189,7 +209,7 @@ def points_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> lis
     block, solved = H[np.ix_(equal, equal)], np.array(found.x)
     for _ in range(2):
         solved[equal] -= np.linalg.lstsq(block, H[equal] @ solved + q[equal], rcond=SINGULAR_SUPPORT)[0]
-    return [np.clip(x, least, most) for x in (found.x, solved)]
+    return [unit * np.clip(x, least, most) for x in (found.x, solved)]
 
 
 class Support(NamedTuple):
@@ -197,6 +217,7 @@ class Support(NamedTuple):
 
     A: Array[Floats, "n", "n"]
     x: Array[Floats, "n"]
+    row_size: Array[Floats, "n"]  # largest entry of each row of A
     trial: Array[Floats, "n"]
     w: Array[Floats, "n"]
     state: Array[Ints, "n"]
@@ -216,7 +237,7 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
     The scratch of the judge lies behind that of the systems.
     """
     n = len(z)
-    A, x, trial, w, state, members, pivots, floats, ints = carve(n, floats, ints)
+    A, x, row_size, trial, w, state, members, pivots, floats, ints = carve(n, floats, ints)
     best, singular_count, overflows = np.inf, 0, 0
     for code in range(len(singular)):
         # The sides that this number stands for; those at a bound are put there.
@@ -234,9 +255,11 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
             x[e] = -vectors[0, row]
             for j in range(n):
                 x[e] -= H[row, j] * trial[j]
+            row_size[e] = 0.0
             for u in range(size):
                 A[e, u] = H[row, members[u]]
-        if not lu(A, pivots, size) or nearly_singular(A, size):
+                row_size[e] = max(row_size[e], abs(A[e, u]))
+        if not lu(A, pivots, size) or nearly_singular(A, pivots, row_size, size):
             singular[singular_count] = code
             singular_count += 1
             continue
@@ -262,12 +285,10 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
 
 
 @kernel
-def nearly_singular(A, k):
-    """Whether a pivot of the factor is small against its row."""
+def nearly_singular(A, pivots, row_size, k):
+    """Whether a pivot of the factor is rounding: small against the largest entry that its row began with."""
     for i in range(k):
-        size = 0.0
-        for j in range(i, k):
-            size = max(size, abs(A[i, j]))
-        if abs(A[i, i]) <= SINGULAR_SUPPORT * size:
+        row_size[i], row_size[pivots[i]] = row_size[pivots[i]], row_size[i]
+        if abs(A[i, i]) <= SINGULAR_SUPPORT * row_size[i]:
             return True
     return False
