@@ -15,7 +15,7 @@ import numpy as np
 from measure import Table, aims_of, at_least, duration
 
 import stiction as st
-from stiction.problems.contact_families import cubes, grasp, replaced, stack, wall
+from stiction.problems.contact_families import cubes, grasp, stack, wall
 
 CHANGES = (1e-2, 1e-6, 0.0)
 PYRAMID = st.Coulomb(facets=8)
@@ -97,7 +97,7 @@ def follow(problem: st.ContactProblem, solver: Any, change: float, steps: int) -
     for k in range(steps):
         velocity = problem.velocity + change * size * rng.normal(size=problem.m)
         for run, start in enumerate((None, before)):
-            step = replaced(problem, velocity=velocity)
+            step = problem.replace(velocity=velocity)
             begin = time.perf_counter()
             answer = st.solve(step, solver, start=start)
             whole = time.perf_counter() - begin

@@ -8,11 +8,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from stiction import prebuilt
+
+
+class Pair(NamedTuple):
+    one: Any
+    two: Any
+
 
 SOURCES = Path(__file__).resolve().parent.parent / "src" / "stiction"
 KERNELS = """from typing import Any, NamedTuple
@@ -159,6 +166,8 @@ def test_kinds_of_arguments():
     ]
     assert kinds == ["d", "q", "?", "d", "q", "D2", "Q1"]
     assert prebuilt.kind(np.zeros((4, 4))[:, :2]) == prebuilt.kind(None) == prebuilt.kind((1, 2)) == "-"
+    assert prebuilt.kind(Pair(np.zeros(2), 1)) == f"<{__name__}:Pair|D1|q>"
+    assert prebuilt.kind(Pair(None, 1)) == "-"
     assert (
         prebuilt.kind(record) == prebuilt.kind(record.copy()) != prebuilt.kind(np.zeros(1, np.dtype([("a", np.int32)])))
     )

@@ -8,7 +8,7 @@ depends neither on a version of Python nor on one of Numba. It is used if it was
 processor can run it, and if kernels are to be compiled as usual; `STICTION_PREBUILT=0` leaves it alone.
 
 Kinds are written `d` (float), `q` (int), `?` (bool), for contiguous arrays D, Q, B and the number of axes, and `R` with
-a hash for arrays of MuJoCo's structs: another layout of these is another kind. A tuple is `<name|kinds|of|its|fields>`,
+a hash for arrays of MuJoCo's structs: another layout of these is another kind. A NamedTuple is `<name|kinds|of|its|fields>`,
 with the module and name of its class, and takes a word for each field.
 """
 
@@ -129,7 +129,7 @@ def kind(value: Any) -> str:
         return "?"
     if isinstance(value, (int, np.integer)):
         return "q"
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = [kind(each) for each in value]
         whose = type(value)
         return "-" if "-" in fields else f"<{'|'.join([f'{whose.__module__}:{whose.__qualname__}', *fields])}>"
