@@ -8,8 +8,8 @@ depends neither on a version of Python nor on one of Numba. It is used if it was
 processor can run it, and if kernels are to be compiled as usual; `STICTION_PREBUILT=0` leaves it alone.
 
 Kinds are written `d` (float), `q` (int), `?` (bool), for contiguous arrays D, Q, B and the number of axes, and `R` with
-a hash for arrays of MuJoCo's structs: another layout of these is another kind. A NamedTuple is `<name|kinds|of|its|fields>`,
-with the module and name of its class, and takes a word for each field.
+a hash for arrays of MuJoCo's structs: another layout of these is another kind. A NamedTuple is
+`<name|kinds|of|its|fields>`, with the module and name of its class, and takes a word for each field.
 """
 
 from __future__ import annotations
