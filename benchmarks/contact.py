@@ -12,8 +12,8 @@ from kernels import kernel
 from measure import Contestant, Table, aims_of, at_most, faster, ours, race, with_aims
 
 import stiction as st
-from stiction.problems import contact_families
-from stiction.problems.heaps import frictionless_contact, wall
+from stiction.problems.zoo import contact_families
+from stiction.problems.zoo.heaps import frictionless_contact, wall
 
 CONTACTS = 150
 SCENES = {

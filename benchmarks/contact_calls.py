@@ -13,9 +13,9 @@ from measure import Table, aims_of, at_most, duration, unseen
 
 import stiction as st
 from stiction.problems import normal_form, response
-from stiction.problems.contact_families import peg, single_body
+from stiction.problems.zoo.contact_families import peg, single_body
 from stiction.solutions import contact_laws
-from stiction.solvers.contact_pivot import contact_pivot
+from stiction.solvers.contact.contact_pivot import contact_pivot
 
 SCENES: dict[str, Callable[[int], st.ContactProblem]] = {
     "1 contact": partial(single_body, "point"),

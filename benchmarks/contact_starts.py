@@ -15,7 +15,7 @@ import numpy as np
 from measure import Table, aims_of, at_least, duration
 
 import stiction as st
-from stiction.problems.contact_families import cubes, grasp, stack, wall
+from stiction.problems.zoo.contact_families import cubes, grasp, stack, wall
 
 CHANGES = (1e-2, 1e-6, 0.0)
 PYRAMID = st.Coulomb(facets=8)

@@ -10,8 +10,8 @@ import peers
 from measure import Contestant, Table, ours, race
 
 import stiction as st
-from stiction.compiled import workspace
-from stiction.problems.families import positive_definite
+from stiction.arrays.compiled import workspace
+from stiction.problems.zoo.families import positive_definite
 from stiction.solvers.lcp.lemke import DOUBTFUL_RATES, EMPTY, HARRIS, lemke
 
 

@@ -14,8 +14,8 @@ from kernels import kernel
 from measure import Aim, Contestant, Table, aims_of, at_least, at_most, duration, faster, ours, race, with_aims
 
 import stiction as st
-from stiction.problems.contact_families import grasp, heap, peg, stack
 from stiction.problems.pyramid import pyramid_lcp
+from stiction.problems.zoo.contact_families import grasp, heap, peg, stack
 
 PYRAMID, CONE = st.Coulomb(facets=8), st.Coulomb()
 SCENES: dict[str, Callable[[int], st.ContactProblem]] = {

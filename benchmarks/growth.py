@@ -11,7 +11,7 @@ from kernels import kernel
 from measure import TOLERANCE, Contestant, Table, aims_of, at_most, duration, exponent, judged, ours
 
 import stiction as st
-from stiction.problems.contact_families import peg
+from stiction.problems.zoo.contact_families import peg
 
 PEGS = (64, 128, 256, 512)
 MANY = (100, 1000, 10000)

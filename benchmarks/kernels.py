@@ -14,12 +14,12 @@ from measure import Contestant
 
 import stiction as st
 from stiction.problems.pyramid import pyramid_lcp
-from stiction.solvers.baraff import baraff
-from stiction.solvers.cell_lemke import cell_lemke
-from stiction.solvers.cone_newton import cone_newton
-from stiction.solvers.contact_pivot import contact_pivot
+from stiction.solvers.contact.baraff import baraff
+from stiction.solvers.contact.cell_lemke import cell_lemke
+from stiction.solvers.contact.cone_newton import cone_newton
+from stiction.solvers.contact.contact_pivot import contact_pivot
+from stiction.solvers.contact.structured_lemke import structured_lemke
 from stiction.solvers.lcp import lemke
-from stiction.solvers.structured_lemke import structured_lemke
 
 KERNELS = {
     st.Baraff: (baraff, "compute_forces"),

@@ -8,7 +8,7 @@ from kernels import kernel
 from measure import Contestant, Table, aims_of, at_least, faster, ours, race, with_aims
 
 import stiction as st
-from stiction.problems.contact_families import grasp_tripled
+from stiction.problems.zoo.contact_families import grasp_tripled
 
 PYRAMID = st.Coulomb(facets=4)
 STANDARD, PIVOTING = "Stewart–Trinkle by Lemke, kernel", "PrincipalPivot, kernel"

@@ -12,7 +12,7 @@ import numpy as np
 from measure import Table, duration
 
 import stiction as st
-from stiction.compiled import workspace
+from stiction.arrays.compiled import workspace
 from stiction.solvers.lcp.keller import keller
 from stiction.solvers.lcp.principal import EMPTY
 

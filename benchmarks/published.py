@@ -14,8 +14,8 @@ from measure import TOLERANCE, Contestant, Table, Timed, attempt, duration, judg
 from peers import available, drake, quantecon
 
 import stiction as st
-from stiction.problems.classics import classics
-from stiction.problems.contact_classics import contact_classics
+from stiction.problems.zoo.classics import classics
+from stiction.problems.zoo.contact_classics import contact_classics
 
 
 def problems(quick: bool) -> list[Table]:

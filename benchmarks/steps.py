@@ -34,7 +34,7 @@ class Contest(NamedTuple):
 
 def named(name: str, **parameters: Any) -> Callable[[], tuple[Any, Any]]:
     def make() -> tuple[Any, Any]:
-        from stiction.bodies.named import SCENES
+        from stiction.scenes import SCENES
 
         made = SCENES[name](**parameters)
         return made.spec, made.control

@@ -10,8 +10,8 @@ import numpy as np
 from measure import Table, duration
 
 import stiction as st
-from stiction.problems.families import positive_definite
-from stiction.problems.heaps import frictionless_contact
+from stiction.problems.zoo.families import positive_definite
+from stiction.problems.zoo.heaps import frictionless_contact
 
 STEP = 0.05  # standard deviation of the change of q, relative to the root mean square of q
 

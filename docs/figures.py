@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 
 import stiction as st
-from stiction.bodies.named import SCENES
+from stiction.scenes import SCENES
 
 DOCS = Path(__file__).parent
 OUT = DOCS / "images" / "pages"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import stiction as st
-from stiction.problems.contact_families import stack
+from stiction.problems.zoo.contact_families import stack
 from stiction.viewer import plots
 from stiction.viewer.record import Recorder
 

@@ -32,7 +32,7 @@ def scenes() -> str:
     """A card a scene: its picture, its name as the command line knows it, and what it is."""
     import inspect
 
-    from stiction.bodies.named import SCENES as KNOWN
+    from stiction.scenes import SCENES as KNOWN
 
     cards = []
     for name, make in KNOWN.items():

@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 
 import stiction as st
-from stiction.bodies.named import SCENES
 from stiction.optional import pillow
+from stiction.scenes import SCENES
 from stiction.viewer.pictures import Pictures
 from stiction.viewer.start import GALLERY
 

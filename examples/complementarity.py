@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import stiction as st
-from stiction.problems import families, heaps
+from stiction.problems.zoo import families, heaps
 from stiction.solvers import COMPLEMENTARITY, Auto
 from stiction.solvers.contract import Choice, Solver
 

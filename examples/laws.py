@@ -5,7 +5,7 @@ from __future__ import annotations
 import timeit
 
 import stiction as st
-from stiction.problems.contact_families import stack
+from stiction.problems.zoo.contact_families import stack
 
 LAWS: tuple[st.Coulomb | st.NoSlip | st.Viscous | st.Frictionless | st.BoxFriction, ...] = (
     st.Coulomb(), st.Coulomb(facets=8), st.Coulomb(facets=4), st.BoxFriction(scaled=True),

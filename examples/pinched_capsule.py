@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 
 import stiction as st
-from stiction.bodies.named import SCENES
+from stiction.scenes import SCENES
 from stiction.viewer import plots
 
 SETTLE, SECONDS = 0.5, 4.0

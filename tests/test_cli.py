@@ -65,7 +65,7 @@ def folder(tmp_path, monkeypatch):
     one_ball().save(given / "ball.npz")
     (given / "cut.npz").write_bytes((given / "ball.npz").read_bytes()[:400])
     (given / "cut.dat").write_text("3\n1\n")
-    source = ROOT / "src/stiction/problems/data/fclib/local_problem_test.hdf5"
+    source = ROOT / "src/stiction/problems/zoo/data/fclib/local_problem_test.hdf5"
     (given / "cut.hdf5").write_bytes(source.read_bytes()[:20_000])
     np.savez(given / "nan.npz", format="stiction problem", version=1, kind="LCP", M=np.eye(2), q=[np.nan, 1.0])
     st.LCP([[0.0]], [-1.0]).save(given / "hopeless.npz")
@@ -536,7 +536,7 @@ def test_doctor_tells_what_is_wrong(folder, capsys):
 
 
 def test_scenes_and_solvers_are_listed(capsys):
-    from stiction.bodies.named import SCENES
+    from stiction.scenes import SCENES
     from stiction.solvers import ALL
 
     assert main(["scenes"]) == 0

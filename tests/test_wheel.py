@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stiction import prebuilt
+from stiction.arrays import prebuilt
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST = """

@@ -27,9 +27,11 @@ from stiction.solutions.solution import Solution as Solution
 from stiction.solutions.status import Status as Status
 from stiction.solutions.uniqueness import Uniqueness as Uniqueness
 from stiction.solvers.auto import Auto as Auto
-from stiction.solvers.baraff.baraff import Baraff as Baraff
-from stiction.solvers.cell_lemke.cell_lemke import CellLemke as CellLemke
-from stiction.solvers.cone_newton.cone_newton import ConeNewton as ConeNewton
+from stiction.solvers.contact.baraff.baraff import Baraff as Baraff
+from stiction.solvers.contact.cell_lemke.cell_lemke import CellLemke as CellLemke
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton as ConeNewton
+from stiction.solvers.contact.splitting.splitting import Splitting as Splitting
+from stiction.solvers.contact.structured_lemke.structured_lemke import StructuredLemke as StructuredLemke
 from stiction.solvers.lcp.block_pivot import BlockPivot as BlockPivot
 from stiction.solvers.lcp.cottle_dantzig import CottleDantzig as CottleDantzig
 from stiction.solvers.lcp.enumerate import Enumerate as Enumerate
@@ -40,8 +42,6 @@ from stiction.solvers.lcp.murty import Murty as Murty
 from stiction.solvers.lcp.smoothing_newton import SmoothingNewton as SmoothingNewton
 from stiction.solvers.principal_pivot import PrincipalPivot as PrincipalPivot
 from stiction.solvers.solve import solve as solve
-from stiction.solvers.splitting.splitting import Splitting as Splitting
-from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke as StructuredLemke
 from stiction.stepping.event_driven import EventDriven as EventDriven
 from stiction.stepping.simulation import Simulation as Simulation
 from stiction.stepping.step import step as step

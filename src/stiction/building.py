@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.prebuilt import ARRAYS, DATA, LEVELS, fields_of, kind, name_of
-from stiction.sources import sources
+from stiction.arrays.prebuilt import ARRAYS, DATA, LEVELS, fields_of, kind, name_of
+from stiction.arrays.sources import sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -102,8 +102,8 @@ def note(path: Path) -> None:
 
     Calls by other kernels do not count.
     """
+    from stiction.arrays.compiled import Kernel
     from stiction.cli.warm import TASKS
-    from stiction.compiled import Kernel
     from stiction.errors import StictionError
 
     calls: dict[tuple[str, str], None] = {}
@@ -134,8 +134,8 @@ def note(path: Path) -> None:
 def families() -> Iterator[Callable[[], Any]]:
     """Problems of every form: bodies, trees, bilateral rows, planes, Delassus matrices, files."""
     import stiction as st
-    from stiction.problems.contact_classics import contact_classics
-    from stiction.problems.contact_families import CONTACT_FAMILIES
+    from stiction.problems.zoo.contact_classics import contact_classics
+    from stiction.problems.zoo.contact_families import CONTACT_FAMILIES
 
     def solved(problem: Any) -> None:
         solution = st.solve(problem, throw=False)
@@ -153,7 +153,7 @@ def families() -> Iterator[Callable[[], Any]]:
 def scenes() -> Iterator[Callable[[], Any]]:
     """Every named scene for two steps of both steppers, with and without restitution."""
     import stiction as st
-    from stiction.bodies.named import SCENES
+    from stiction.scenes import SCENES
 
     def stepped(name: str, stepper: Any) -> None:
         simulation = st.Simulation(st.Scene.named(name), stepper=stepper)
@@ -170,10 +170,10 @@ def write_objects(notes: Path, folder: Path, level: str) -> None:
     """Machine code of all noted calls, and the table of their symbols."""
     import llvmlite.binding as llvm
 
-    from stiction.linking import KNOWN
+    from stiction.arrays.linking import KNOWN
 
     if not KNOWN:
-        raise SystemExit("this version of Numba has other internals than `stiction.linking` knows")
+        raise SystemExit("this version of Numba has other internals than `stiction.arrays.linking` knows")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_default_triple())
@@ -192,7 +192,7 @@ def compiled_call(name: str, kinds: str) -> tuple[Any, str, Any]:
     """The module, symbol and results of one kernel called with a block of words."""
     from numba import types
 
-    from stiction.linking import ForObject, Whole
+    from stiction.arrays.linking import ForObject, Whole
 
     kernel = named(name)
     given = [type_of(each) for each in kinds.split(",")] if kinds else []
@@ -231,8 +231,8 @@ def named(name: str) -> Any:
 
 def structs() -> dict[str, Any]:
     """MuJoCo's structs by their hash."""
-    from stiction.bodies.memory import layouts
-    from stiction.prebuilt import layout_hash
+    from stiction.arrays.prebuilt import layout_hash
+    from stiction.bodies.structs import layouts
 
     shape = layouts()
     return {layout_hash(each): each for each in (shape.model, shape.data)}

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from stiction import optional
-from stiction.bodies.memory import DATA, MODEL, memory
 from stiction.bodies.report import STANDARD
 from stiction.bodies.scene import Scene
 from stiction.bodies.state import model_bytes
+from stiction.bodies.structs import DATA, MODEL, memory
 from stiction.errors import InvalidScene, MissingDependency
 
 BOX = """<mujoco model="a box"><worldbody><geom type="plane" size="1 1 1"/>

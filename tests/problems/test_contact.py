@@ -10,8 +10,8 @@ import pytest
 from stiction.errors import InvalidProblem
 from stiction.problems import load
 from stiction.problems.contact import ContactProblem
-from stiction.problems.contact_families import heap, painleve_forces, stack, stack_in_plane
 from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip, Viscous
+from stiction.problems.zoo.contact_families import heap, painleve_forces, stack, stack_in_plane
 from stiction.solvers import solve
 
 DENSE = {

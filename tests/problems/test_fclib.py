@@ -16,9 +16,9 @@ from stiction import solve
 from stiction.errors import InvalidProblem, MissingDependency, UnsymmetricMatrix
 from stiction.problems import LCP, fclib, load, save
 from stiction.problems.contact import ContactProblem
-from stiction.problems.contact_classics import DATA, FCLIB
-from stiction.problems.contact_families import CONTACT_FAMILIES, chain, painleve_forces, stack
 from stiction.problems.laws import Coulomb
+from stiction.problems.zoo.contact_classics import DATA, FCLIB
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, chain, painleve_forces, stack
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "fclib"
 W = np.array([[2.0, 0.0, 0.3], [0.0, 1.0, 0.0], [0.3, 0.0, 1.5]])

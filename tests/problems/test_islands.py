@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import stiction as st
-from stiction.problems.contact_families import CONTACT_FAMILIES, chain, heap, stack
 from stiction.problems.islands import islands
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, chain, heap, stack
 
 
 def beside(*problems):

@@ -5,9 +5,9 @@ import pytest
 
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import ContactProblem, densified, from_fields
-from stiction.problems.contact_families import CONTACT_FAMILIES, chain, heap, motor, stack
 from stiction.problems.response import response
-from stiction.problems.rigid_bodies import Touch, block, posed
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, chain, heap, motor, stack
+from stiction.problems.zoo.rigid_bodies import Touch, block, posed
 
 
 def mass_of(problem):

@@ -7,9 +7,9 @@ import pytest
 
 import stiction as st
 from stiction.problems.contact import ContactProblem
-from stiction.problems.contact_families import CONTACT_FAMILIES, peg, stack
 from stiction.problems.laws import Coulomb
 from stiction.problems.pyramid import directions_of, pyramid_directions, pyramid_impulse, pyramid_lcp
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, peg, stack
 from stiction.solutions.contact import judge_contact
 
 

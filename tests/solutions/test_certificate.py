@@ -8,7 +8,8 @@ import pytest
 
 from exact_judge import Exact, unique_solution
 from stiction.errors import InvalidProblem
-from stiction.problems import FAMILIES, INFEASIBLE, LCP, BoxLCP, classic, ingredients, rescaled
+from stiction.problems import FAMILIES, INFEASIBLE, LCP, BoxLCP, classic, rescaled
+from stiction.problems.zoo import ingredients
 from stiction.solutions import Certificate, Solution, Status, certify
 from stiction.solutions.certificate import judge
 from stiction.solutions.natural_map import row_exactly

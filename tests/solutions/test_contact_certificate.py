@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stiction as st
-from stiction.problems.contact_families import chain, incline, motor, stack
+from stiction.problems.zoo.contact_families import chain, incline, motor, stack
 from stiction.solutions.contact_laws import onto_polygon
 
 G, DT = 9.81, 0.01

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import stiction as st
-from stiction.problems.contact_families import CONTACT_FAMILIES, stack
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, stack
 from stiction.solutions.uniqueness import onto_edges, onto_round
 
 LAWS = [st.Coulomb(), st.Coulomb(facets=6, rotation=0.2), st.Frictionless(), st.NoSlip()]

@@ -9,7 +9,7 @@ import numpy as np
 
 import stiction as st
 from stiction.problems import CONTACT_FAMILIES
-from stiction.problems.contact_families import heap, single_body
+from stiction.problems.zoo.contact_families import heap, single_body
 from stiction.solvers.auto import CHAINS, cone_chain
 from stiction.solvers.contract import Attempt, ContactProposal, Contract
 

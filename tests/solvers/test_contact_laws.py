@@ -7,7 +7,7 @@ import pytest
 
 import stiction as st
 from stiction.problems import CONTACT_FAMILIES, contact_classics
-from stiction.problems.contact_families import incline, painleve_forces, stack
+from stiction.problems.zoo.contact_families import incline, painleve_forces, stack
 
 # Lengths from 1e-3 to 1e3 in one stack: rounding alone leaves 1e-8 to 1e-6 of the velocity scale.
 DOUBLES_END = {"stack-lengths"}

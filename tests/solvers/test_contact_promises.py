@@ -15,7 +15,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import stiction as st
-from stiction.problems.contact_families import CONTACT_FAMILIES, stack
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, stack
 
 TOLERANCE = 1e-8
 SEEDS = 1000

@@ -11,7 +11,7 @@ import pytest
 
 import stiction as st
 from stiction.problems import LCP, BoxLCP
-from stiction.problems.families import FAMILIES, INFEASIBLE
+from stiction.problems.zoo.families import FAMILIES, INFEASIBLE
 from stiction.solvers import COMPLEMENTARITY, Auto
 from stiction.solvers.contract import Contract, Proposal
 

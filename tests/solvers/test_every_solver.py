@@ -9,8 +9,8 @@ import pytest
 
 import stiction as st
 from stiction.problems.box_friction import BoxFriction
-from stiction.problems.contact_families import chain, peg, stack_pushed, wedged
-from stiction.problems.families import (
+from stiction.problems.zoo.contact_families import chain, peg, stack_pushed, wedged
+from stiction.problems.zoo.families import (
     degenerate,
     infeasible,
     p_matrix_box,

@@ -10,9 +10,9 @@ from numba.core.errors import TypingError
 from numba.core.runtime import _nrt_python, rtsys
 
 import stiction as st
-from stiction.compiled import kernel, workspace
-from stiction.linear import cholesky, cholesky_solve, invert, lu, lu_solve
-from stiction.problems.families import positive_definite, semidefinite
+from stiction.arrays.compiled import kernel, workspace
+from stiction.arrays.dense import cholesky, cholesky_solve, invert, lu, lu_solve
+from stiction.problems.zoo.families import positive_definite, semidefinite
 from stiction.solvers import COMPLEMENTARITY
 from stiction.solvers.lcp.basis_inverse import border, exchange_column, exchange_row, strike
 

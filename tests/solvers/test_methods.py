@@ -7,8 +7,8 @@ import pytest
 
 import stiction as st
 from stiction.problems import LCP, BoxLCP
-from stiction.problems.classics import classic, classics, fathi, murty_exponential
-from stiction.problems.families import FAMILIES, positive_definite, positive_definite_box, wall
+from stiction.problems.zoo.classics import classic, classics, fathi, murty_exponential
+from stiction.problems.zoo.families import FAMILIES, positive_definite, positive_definite_box, wall
 
 # Lemke.
 
@@ -61,7 +61,7 @@ def test_lemke_takes_equations_whose_own_block_is_singular():
 
 @pytest.mark.parametrize("name", ["diodeBridge", "PD", "PDSym", "RLCD", "m2n1", "relay1", "relay_2x2", "step_4x4"])
 def test_lemke_solves_circuits_and_relays(name):
-    from stiction.problems.classics import box_classics
+    from stiction.problems.zoo.classics import box_classics
 
     assert st.solve(box_classics()[name].problem, st.Lemke(), tolerance=1e-9).ok
 

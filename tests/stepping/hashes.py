@@ -21,7 +21,7 @@ import numpy as np
 from numba import config
 
 import stiction as st
-from stiction.bodies.named import SCENES
+from stiction.scenes import SCENES
 
 TABLE = Path(__file__).with_name("hashes.json")
 STEPS = 200

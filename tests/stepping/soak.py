@@ -46,7 +46,7 @@ import mujoco
 import numpy as np
 
 import stiction as st
-from stiction.bodies.named import SCENES
+from stiction.scenes import SCENES
 
 STEPPERS = {"time-stepping": st.TimeStepping, "event-driven": st.EventDriven}
 PARAMETERS = {"log-heap": {"logs": 12}}

@@ -14,7 +14,7 @@ import pytest
 from hashes import STEPS, TABLE, kind, state_hash, table
 
 import stiction as st
-from stiction.bodies.named import SCENES
+from stiction.scenes import SCENES
 
 SLOW = {"log-heap"}  # to make 200 steps, seconds
 ELSEWHERE = table()["kind"] != kind()

@@ -209,7 +209,7 @@ def test_sizes_of_many_altered_models(fields, tmp_path):
 
 
 def test_models_of_all_scenes_pass():
-    from stiction.bodies.named import SCENES
+    from stiction.scenes import SCENES
 
     for name in SCENES:
         check_sizes(model_bytes(st.Scene.named(name).model))

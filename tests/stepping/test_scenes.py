@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import stiction as st
-from stiction.bodies.named import SCENES
 from stiction.contacts.gather import CONTACT
+from stiction.scenes import SCENES
 from stiction.stepping.event_rows import speeds
 from stiction.stepping.pose import CLOSED
 

@@ -8,7 +8,7 @@ from numba import config
 from soak import STEPPERS, Ledger, main, plan, soak
 
 import stiction as st
-from stiction.bodies.named import SCENES
+from stiction.scenes import SCENES
 
 # In a few seconds, also where kernels are not compiled: those that cost little, and one of each kind of machine.
 SHORT = {

@@ -7,7 +7,7 @@ import pytest
 from every_study import EveryStudy
 
 import stiction as st
-from stiction.problems.contact_families import heap, painleve_forces, stack
+from stiction.problems.zoo.contact_families import heap, painleve_forces, stack
 from stiction.studies import baraff1994 as study
 from stiction.studies.programs import PACKAGES, by_daqp, by_quadprog, impulses, installed, present, program
 

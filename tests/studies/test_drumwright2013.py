@@ -7,7 +7,7 @@ import pytest
 from every_study import EveryStudy
 
 import stiction as st
-from stiction.problems.contact_families import grasp, grasp_tripled, heap, stack
+from stiction.problems.zoo.contact_families import grasp, grasp_tripled, heap, stack
 from stiction.studies import drumwright2013 as study
 from stiction.studies.methods import Answer, By, Method
 from stiction.studies.programs import impulses, program

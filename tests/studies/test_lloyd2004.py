@@ -7,8 +7,8 @@ import pytest
 from every_study import EveryStudy
 
 import stiction as st
-from stiction.problems.contact_families import peg, stack
 from stiction.problems.pyramid import pyramid_lcp
+from stiction.problems.zoo.contact_families import peg, stack
 from stiction.studies import lloyd2004 as study
 from stiction.studies.tableau_lemke import Tableau
 
@@ -73,7 +73,7 @@ def test_tableau_reports_a_ray():
 
 
 def test_kernels_are_recorded_and_put_back(results):
-    from stiction.solvers.structured_lemke import structured_lemke as module
+    from stiction.solvers.contact.structured_lemke import structured_lemke as module
 
     kernel = module.structured_lemke
     attempt = study.attempted("reduced", peg(8, 0).with_law(study.PYRAMID))

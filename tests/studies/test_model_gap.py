@@ -7,7 +7,7 @@ import pytest
 from every_study import EveryStudy
 
 import stiction as st
-from stiction.problems.contact_families import CONTACT_FAMILIES, grasp, incline
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, grasp, incline
 from stiction.studies import model_gap as study
 from stiction.studies.relaxation import ConvexRelaxation, violation_of
 

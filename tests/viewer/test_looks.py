@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 import stiction as st
-from stiction.bodies.named import SCENES
 from stiction.bodies.state import model_bytes
+from stiction.scenes import SCENES
 from stiction.solutions.contact import Mode
 from stiction.viewer import backdrop, brand, caption, gl, palette
 from stiction.viewer.browser import NARROW, Viewer

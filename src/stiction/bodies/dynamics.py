@@ -10,9 +10,9 @@ Joint friction needs one velocity more (see `contacts.gather`): blocks of size o
 
 from __future__ import annotations
 
+from stiction.arrays.compiled import kernel
+from stiction.arrays.dense import back_substitute, forward_substitute, tree_factor
 from stiction.bodies.pointers import flags, floats, ints
-from stiction.compiled import kernel
-from stiction.linear import back_substitute, forward_substitute, tree_factor
 
 AFFINE = 1  # mjBIAS_AFFINE
 HINGE_OR_SLIDE = 2  # the first of mjJNT_SLIDE, mjJNT_HINGE

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import floats
-from stiction.compiled import kernel
 
 MAXVAL = 1e10  # mjMAXVAL: a position, velocity, activation or control beyond it is bad
 FINITE = 1.7976931348623157e308  # the largest number that is finite

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.bodies.collision import collide, needs_mending
-from stiction.bodies.memory import memory
+from stiction.bodies.collision.mend import collide, needs_mending
 from stiction.bodies.shadow import own
 from stiction.bodies.stages import smooth
+from stiction.bodies.structs import memory
 from stiction.optional import mujoco
 
 if TYPE_CHECKING:

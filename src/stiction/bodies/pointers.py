@@ -9,7 +9,7 @@ import ctypes
 from functools import partial
 from typing import Any
 
-from stiction.compiled import built
+from stiction.arrays.compiled import built
 
 
 def pointer_to(name: str) -> Any:

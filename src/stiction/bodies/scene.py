@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.bodies.collision import needs_mending
-from stiction.bodies.memory import Memory, memory
+from stiction.bodies.collision.mend import needs_mending
 from stiction.bodies.report import IGNORABLE, Report, inspect
 from stiction.bodies.shadow import Shadow, refuse_foreign
 from stiction.bodies.state import place_bodies
+from stiction.bodies.structs import Memory, memory
 from stiction.bodies.urdf import is_urdf, spec_of_urdf
 from stiction.errors import InvalidScene
 from stiction.optional import mujoco
@@ -111,7 +111,7 @@ class Scene:
     @classmethod
     def named(cls, name: str, **parameters: Any) -> Scene:
         """A scene of the papers, such as `Scene.named("peg-in-hole", contacts=16)`."""
-        from stiction.bodies.named import SCENES
+        from stiction.scenes import SCENES
 
         if name not in SCENES:
             near = get_close_matches(str(name), list(SCENES), n=1, cutoff=0.5)

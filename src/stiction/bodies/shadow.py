@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from stiction.bodies.memory import CONE, HEADER, OURS, THEIRS, WORDS, layouts
+from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import ints
-from stiction.compiled import kernel
+from stiction.bodies.structs import CONE, HEADER, OURS, THEIRS, WORDS, layouts
 from stiction.errors import InvalidScene
 from stiction.optional import mujoco
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stiction.bodies.collision import collide
+from stiction.bodies.collision.mend import collide
 from stiction.bodies.shadow import own
 from stiction.optional import mujoco
 
 if TYPE_CHECKING:
-    from stiction.bodies.memory import Memory
+    from stiction.bodies.structs import Memory
 
 mj = mujoco()
 step1, actuation, acceleration = mj.mj_step1, mj.mj_fwdActuation, mj.mj_fwdAcceleration

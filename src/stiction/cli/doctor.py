@@ -150,7 +150,7 @@ def contacts(simulation: Any, advice: list[str]) -> Iterator[str]:
 
 def geometry(simulation: Any, advice: list[str]) -> Iterator[str]:
     """Gaps and normals of the contacts, beside the true distances."""
-    from stiction.bodies.nearest import nearest
+    from stiction.bodies.collision.distance import nearest
 
     model, data = simulation.model, simulation.data
     simulation.engine.look()

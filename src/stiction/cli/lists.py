@@ -23,7 +23,7 @@ def scenes(
         stiction scenes
         stiction scenes log-heap
     """
-    from stiction.bodies.named import SCENES
+    from stiction.scenes import SCENES
 
     if name is not None and name not in SCENES:
         raise InvalidScene(words.nearest("scene", name, SCENES))

@@ -68,8 +68,8 @@ def lcps() -> Iterator[tuple[str, Callable[[], Any]]]:
 def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Every solver of contact problems under every law it takes, on two blocks."""
     import stiction as st
-    from stiction.problems.contact_families import stack
     from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip
+    from stiction.problems.zoo.contact_families import stack
     from stiction.solvers import ALL
 
     def solved(solver: Any, law: Any) -> None:

@@ -173,14 +173,14 @@ def parameters(pairs: Iterable[str]) -> dict[str, Any]:
 
 def named(text: str) -> bool:
     """Whether a scene has this name; a folder of that name does not hide it."""
-    from stiction.bodies.named import SCENES
+    from stiction.scenes import SCENES
 
     return text in SCENES and not Path(text).is_file()
 
 
 def seed(scene: str, number: int, given: Mapping[str, Any]) -> int:
     """A seed, where something is random; elsewhere it would promise what is not so."""
-    from stiction.bodies.named import SCENES
+    from stiction.scenes import SCENES
 
     if "seed" in given:
         raise InvalidScene("--seed and --set seed=...: give one of them")
@@ -199,8 +199,8 @@ def scene(text: str, given: dict[str, Any], options: dict[str, Any]) -> Any:
         if given:
             raise InvalidScene(f"--set is for named scenes; {text} is a file")
         return Scene.load(path, **options)
-    from stiction.bodies.named import SCENES
     from stiction.bodies.scene import Scene
+    from stiction.scenes import SCENES
 
     if text not in SCENES:
         raise InvalidScene(

@@ -11,9 +11,9 @@ equality constraints, whose forces count as external as well, is left to MuJoCo 
 
 from __future__ import annotations
 
-from stiction.bodies.memory import ADDRESS, DIM, FRAME, GEOM, POS, SIZE
+from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import floats, ints
-from stiction.compiled import kernel
+from stiction.bodies.structs import ADDRESS, DIM, FRAME, GEOM, POS, SIZE
 
 NO_GRAVITY = 1 << 7  # mjDSBL_GRAVITY
 

@@ -24,19 +24,19 @@ from typing import Annotated as Array
 
 import numpy as np
 
+from stiction.arrays.compiled import kernel
+from stiction.arrays.layout import Floats, Ints, layout
 from stiction.bodies.dynamics import block_sizes, fill_blocks
 from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
-from stiction.bodies.memory import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE
 from stiction.bodies.pointers import floats, ints
-from stiction.compiled import kernel
+from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE
 from stiction.contacts.rows import TOO_MANY, copy_row, largest_entry, segment_of, trees_of_contact, trees_of_row
 from stiction.errors import InvalidScene
-from stiction.layout import Floats, Ints, layout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.bodies.memory import Memory
+    from stiction.bodies.structs import Memory
 
 CONTACT, LIMIT, DRY = 0, 1, 2  # kinds
 SAME = 1e-7  # of a radius: distance of two contacts that are one

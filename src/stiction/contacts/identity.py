@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import floats
-from stiction.compiled import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.bodies.memory import Memory
+    from stiction.bodies.structs import Memory
     from stiction.contacts.gather import Constraints
 
 NEAR = 0.25  # of the radius of the smaller geom: as far as a contact may wander in a step

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stiction.arrays.compiled import kernel
 from stiction.bodies.inputs import FIT, GEOM_SIZE, MAXVAL, code, first_unfit
 from stiction.bodies.pointers import floats, ints
 from stiction.bodies.shadow import follow
-from stiction.compiled import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.bodies.memory import Memory
+    from stiction.bodies.structs import Memory
 
 LEAST = 0.01  # of a geom's smallest size
 LEAST_ANGLE = 1e-3  # of a joint's limit, in rad or m

@@ -7,8 +7,8 @@ length, start, length) says which, a length of 0 that there is no second one.
 
 from __future__ import annotations
 
+from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import floats, ints
-from stiction.compiled import kernel
 
 SPARSE, AUTO = 1, 2  # mjJAC_SPARSE, mjJAC_AUTO
 SPARSE_FROM = 60  # velocities from which AUTO means SPARSE

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stiction.arrays.compiled import kernel
 from stiction.bodies.inputs import MAXVAL
-from stiction.bodies.memory import ADDRESS, CONE, DIM, FRICTION, SIZE
 from stiction.bodies.pointers import floats, ints
-from stiction.compiled import kernel
+from stiction.bodies.structs import ADDRESS, CONE, DIM, FRICTION, SIZE
 from stiction.contacts.body_forces import set_body_forces
 from stiction.contacts.gather import CONTACT, DRY, disc_of
 from stiction.errors import InvalidScene
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stiction.bodies.memory import Memory
+    from stiction.bodies.structs import Memory
     from stiction.contacts.gather import Constraints
 
 PYRAMIDAL = 0  # mjCONE_PYRAMIDAL

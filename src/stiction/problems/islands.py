@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from stiction.compiled import kernel
+from stiction.arrays.compiled import kernel
 from stiction.problems.contact import ContactProblem, from_fields
 
 if TYPE_CHECKING:

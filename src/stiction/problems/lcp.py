@@ -66,7 +66,7 @@ class BoxLCP:
     @cached_property
     def symmetric(self) -> bool:
         """Whether `H` equals its transpose to the last bit."""
-        from stiction.linear import is_symmetric
+        from stiction.arrays.dense import is_symmetric
 
         return bool(is_symmetric(self.H))  # type: ignore[no-untyped-call]
 

@@ -23,12 +23,12 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, read_only, sums
+from stiction.arrays.compiled import kernel, read_only, sums
+from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
+from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.runs import rows_dot
 from stiction.errors import InvalidProblem
-from stiction.layout import Floats, Ints, layout
-from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
 from stiction.problems.islands import label_velocities
-from stiction.runs import rows_dot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

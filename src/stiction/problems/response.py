@@ -7,11 +7,11 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, read_only
-from stiction.layout import Floats, layout
-from stiction.linear import dot
+from stiction.arrays.compiled import kernel, read_only
+from stiction.arrays.dense import dot
+from stiction.arrays.layout import Floats, layout
+from stiction.arrays.runs import add_rows
 from stiction.problems.normal_form import NOISE_ROW, NONE, unwhiten_velocity, whiten_rows, whiten_velocity
-from stiction.runs import add_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

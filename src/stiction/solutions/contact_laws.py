@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stiction.compiled import kernel, sums
-from stiction.layout import Floats, layout
-from stiction.linear import back_substitute, dot, forward_substitute, subtract_multiple
+from stiction.arrays.compiled import kernel, sums
+from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple
+from stiction.arrays.layout import Floats, layout
+from stiction.arrays.runs import add_rows, rows_dot
 from stiction.problems.laws import LawNumbers
 from stiction.problems.normal_form import NOISE_ROW, ROUNDED
-from stiction.runs import add_rows, rows_dot
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE = range(3)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stiction.compiled import kernel, sums, workspace
+from stiction.arrays.compiled import kernel, sums, workspace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,9 +1,11 @@
 """Ways to find an answer: one algorithm a file, `solve`, `Auto`."""
 
 from stiction.solvers.auto import Auto
-from stiction.solvers.baraff.baraff import Baraff
-from stiction.solvers.cell_lemke.cell_lemke import CellLemke
-from stiction.solvers.cone_newton.cone_newton import ConeNewton
+from stiction.solvers.contact.baraff.baraff import Baraff
+from stiction.solvers.contact.cell_lemke.cell_lemke import CellLemke
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
+from stiction.solvers.contact.splitting.splitting import Splitting
+from stiction.solvers.contact.structured_lemke.structured_lemke import StructuredLemke
 from stiction.solvers.contract import ContactProposal, Contract, Proposal, Solver
 from stiction.solvers.lcp.block_pivot import BlockPivot
 from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
@@ -15,8 +17,6 @@ from stiction.solvers.lcp.murty import Murty
 from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
 from stiction.solvers.principal_pivot import PrincipalPivot
 from stiction.solvers.solve import solve
-from stiction.solvers.splitting.splitting import Splitting
-from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke
 
 COMPLEMENTARITY = (
     Lemke,

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import KINDS, Coulomb
-from stiction.solvers.baraff.baraff import Baraff
-from stiction.solvers.cell_lemke.cell_lemke import CellLemke
-from stiction.solvers.cone_newton.cone_newton import ConeNewton
+from stiction.solvers.contact.baraff.baraff import Baraff
+from stiction.solvers.contact.cell_lemke.cell_lemke import CellLemke
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
+from stiction.solvers.contact.splitting.splitting import Splitting
+from stiction.solvers.contact.structured_lemke.structured_lemke import StructuredLemke
 from stiction.solvers.contract import Attempt, Contract
 from stiction.solvers.lcp.cottle_dantzig import CottleDantzig
 from stiction.solvers.lcp.enumerate import LARGEST, Enumerate
@@ -24,8 +26,6 @@ from stiction.solvers.lcp.keller import Keller
 from stiction.solvers.lcp.lemke import Lemke
 from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
 from stiction.solvers.principal_pivot import PrincipalPivot
-from stiction.solvers.splitting.splitting import Splitting
-from stiction.solvers.structured_lemke.structured_lemke import StructuredLemke
 
 if TYPE_CHECKING:
     from stiction.problems.lcp import BoxLCP

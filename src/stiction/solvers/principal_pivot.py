@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stiction.compiled import kernel
+from stiction.arrays.compiled import kernel
 from stiction.problems.contact import ContactProblem
-from stiction.solvers.contact_pivot import contact_pivot
+from stiction.solvers.contact.contact_pivot import contact_pivot
 from stiction.solvers.contract import ContactProposal, Contract, Proposal
 from stiction.solvers.lcp.principal import (
     AT_LOWER,

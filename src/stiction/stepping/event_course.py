@@ -15,7 +15,7 @@ from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
 from stiction.problems.laws import Frictionless, Viscous
 from stiction.solutions.status import Status
-from stiction.solvers.baraff.baraff import impulse_along
+from stiction.solvers.contact.baraff.baraff import impulse_along
 from stiction.solvers.solve import solve
 from stiction.stepping.event_calm import calmed
 from stiction.stepping.event_forces import Forces, pose

@@ -24,7 +24,7 @@ from stiction.problems.contact import ContactProblem, densified
 from stiction.problems.laws import Viscous
 from stiction.solutions.contact import Mode
 from stiction.solvers.auto import Auto
-from stiction.solvers.baraff.baraff import Baraff
+from stiction.solvers.contact.baraff.baraff import Baraff
 from stiction.solvers.solve import solve
 from stiction.stepping.event_rows import joint_rows, speeds
 from stiction.stepping.pose import refuse_dry_friction, viscosities

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stiction.arrays.compiled import kernel
+from stiction.arrays.runs import spread_row
 from stiction.bodies.dynamics import inertia_of_tree
 from stiction.bodies.motion import moved
 from stiction.bodies.pointers import ints
-from stiction.compiled import kernel
 from stiction.contacts.gather import Constraints, gather
 from stiction.contacts.identity import match
-from stiction.runs import spread_row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.bodies.memory import Memory
     from stiction.bodies.motion import Probe
+    from stiction.bodies.structs import Memory
 
 BY_CONTACT = ("rows", "friction", "gap", "spot", "segments", "kind", "address", "source", "pair")
 

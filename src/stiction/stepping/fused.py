@@ -13,18 +13,18 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, read_only
+from stiction.arrays.compiled import kernel, read_only
+from stiction.arrays.layout import Floats, Ints, layout
 from stiction.contacts.gather import CONTACTS, COUNTS, ENTRIES, JOINTS, SCRATCH, VELOCITIES, WIDTH, fill, measure
 from stiction.contacts.identity import carry
 from stiction.contacts.write_back import WRITTEN, write
-from stiction.layout import Floats, Ints, layout
 from stiction.problems.laws import Coulomb
 from stiction.problems.normal_form import Posed, White, make_consistent, trim, whiten_posed
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import TRUE_CONE, Judging, judge_problem
 from stiction.solutions.status import Status
-from stiction.solvers.cone_newton.cone_newton import ConeNewton, cone_newton, sizes
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, cone_newton, sizes
 from stiction.stepping.engine import direct
 from stiction.stepping.pose import set_joints, set_rates
 from stiction.stepping.record import EMPTY, Step, record, room

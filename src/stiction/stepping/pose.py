@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stiction.compiled import kernel
+from stiction.arrays.compiled import kernel
+from stiction.arrays.runs import row_dot, spread_row
 from stiction.contacts.gather import DRY
 from stiction.errors import InvalidScene
 from stiction.problems.normal_form import make_consistent
-from stiction.runs import row_dot, spread_row
 from stiction.stepping.record import posed_problem
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import shared
+from stiction.arrays.compiled import shared
+from stiction.arrays.layout import Floats, Ints, layout
 from stiction.contacts.gather import COUNTS, LENGTHS, Constraints
-from stiction.layout import Floats, Ints, layout
 from stiction.problems.contact import ContactProblem
 
 if TYPE_CHECKING:

@@ -28,10 +28,10 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 import stiction as st
-from stiction import linear
-from stiction.problems.contact_families import heap, painleve_forces, stack, stack_in_plane, wall
-from stiction.problems.heaps import GRAVITY
-from stiction.solvers.baraff.baraff import impulse_along
+from stiction.arrays import dense
+from stiction.problems.zoo.contact_families import heap, painleve_forces, stack, stack_in_plane, wall
+from stiction.problems.zoo.heaps import GRAVITY
+from stiction.solvers.contact.baraff.baraff import impulse_along
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import SERIES, plate, slope, ticks
 from stiction.studies.methods import certified, on_contacts, on_package, on_program
@@ -146,7 +146,7 @@ def by_lapack(problem: st.ContactProblem) -> Callable[[], Any]:
 
 def by_elimination(problem: st.ContactProblem) -> Callable[[], Any]:
     A, b = definite(problem)
-    factor, substitute, pivots = cast("Any", linear.lu), cast("Any", linear.lu_solve), np.zeros(len(b), np.int64)
+    factor, substitute, pivots = cast("Any", dense.lu), cast("Any", dense.lu_solve), np.zeros(len(b), np.int64)
 
     def eliminate() -> Any:
         U, x = A.copy(), b.copy()

@@ -29,9 +29,9 @@ import numpy as np
 
 import stiction as st
 from stiction import optional
-from stiction.problems import contact_families as families
 from stiction.problems.pyramid import pyramid_impulse, pyramid_lcp
-from stiction.problems.rigid_bodies import Touch, block, posed
+from stiction.problems.zoo import contact_families as families
+from stiction.problems.zoo.rigid_bodies import Touch, block, posed
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import SERIES, plate, slope, ticks
 from stiction.studies.methods import Method, on_package, on_program, on_pyramid, ours, race, with_quantecon

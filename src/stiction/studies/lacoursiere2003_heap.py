@@ -95,7 +95,7 @@ class Recorder:
 
 def fall(seed: int, logs: int = LOGS, steps: int = STEPS) -> Fall:
     """Logs that fall, under box friction inside the cone."""
-    from stiction.bodies.named.parts import CAPSULE, GRAVITY
+    from stiction.scenes.parts import CAPSULE, GRAVITY
 
     scene = st.Scene.named("log-heap", logs=logs, seed=seed)
     recorder = Recorder()

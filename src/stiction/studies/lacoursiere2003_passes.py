@@ -16,7 +16,7 @@ import numpy as np
 
 import stiction as st
 from stiction.problems.box_friction import BoxForm, box_form
-from stiction.solvers.splitting.passes import Passes
+from stiction.solvers.contact.splitting.passes import Passes
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import plate
 from stiction.studies.lacoursiere2003_heap import Fall

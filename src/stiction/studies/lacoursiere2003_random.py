@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 import stiction as st
-from stiction.problems.families import positive_definite_box
-from stiction.problems.ingredients import orthogonal
+from stiction.problems.zoo.families import positive_definite_box
+from stiction.problems.zoo.ingredients import orthogonal
 from stiction.solvers.contract import Solver
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import corner, grid, plate, ticks

@@ -32,13 +32,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 import stiction as st
-from stiction.problems.contact_classics import lloyd_contact_sets
-from stiction.problems.contact_families import SINGLE_BODY, UP, face_points, peg, single_body, weights
 from stiction.problems.pyramid import pyramid_impulse, pyramid_lcp
-from stiction.problems.rigid_bodies import Touch, block, posed
-from stiction.solvers.cell_lemke import cell_lemke
+from stiction.problems.zoo.contact_classics import lloyd_contact_sets
+from stiction.problems.zoo.contact_families import SINGLE_BODY, UP, face_points, peg, single_body, weights
+from stiction.problems.zoo.rigid_bodies import Touch, block, posed
+from stiction.solvers.contact.cell_lemke import cell_lemke
+from stiction.solvers.contact.structured_lemke import structured_lemke
 from stiction.solvers.lcp import lemke
-from stiction.solvers.structured_lemke import structured_lemke
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import plate, ticks
 from stiction.studies.methods import certified

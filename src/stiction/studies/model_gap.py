@@ -30,9 +30,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 import stiction as st
-from stiction.problems.contact_classics import contact_classics
-from stiction.problems.contact_families import CONTACT_FAMILIES
 from stiction.problems.laws import Law
+from stiction.problems.zoo.contact_classics import contact_classics
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES
 from stiction.solutions.contact import judged
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import plate

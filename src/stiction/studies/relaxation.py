@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from stiction.compiled import kernel, workspace
-from stiction.linear import cholesky, cholesky_solve, dot
-from stiction.runs import add_rows, rows_dot
+from stiction.arrays.compiled import kernel, workspace
+from stiction.arrays.dense import cholesky, cholesky_solve, dot
+from stiction.arrays.runs import add_rows, rows_dot
 from stiction.solutions.status import Status
 from stiction.solvers.contract import ContactProposal, Contract
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stiction.compiled import kernel
-from stiction.linear import subtract_multiple
+from stiction.arrays.compiled import kernel
+from stiction.arrays.dense import subtract_multiple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

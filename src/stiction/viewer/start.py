@@ -58,7 +58,7 @@ class Start:
 
     def _offer(self) -> None:
         """The page of pictures."""
-        from stiction.bodies.named import SCENES
+        from stiction.scenes import SCENES
 
         gui, scene = self.server.gui, self.server.scene
         gui.reset()

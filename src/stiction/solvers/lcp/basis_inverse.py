@@ -6,8 +6,8 @@ pivot that is named in its argument list; the callers choose pivots that are saf
 
 from __future__ import annotations
 
-from stiction.compiled import kernel
-from stiction.linear import subtract_multiple
+from stiction.arrays.compiled import kernel
+from stiction.arrays.dense import subtract_multiple
 
 
 @kernel

@@ -17,10 +17,10 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, workspace
+from stiction.arrays.compiled import kernel, workspace
+from stiction.arrays.dense import add_columns, cholesky, cholesky_solve, lu, lu_solve
+from stiction.arrays.layout import Ints
 from stiction.errors import InvalidProblem
-from stiction.layout import Ints
-from stiction.linear import add_columns, cholesky, cholesky_solve, lu, lu_solve
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
 from stiction.solvers.contract import STATUS, Contract, Proposal

@@ -15,9 +15,9 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, workspace
-from stiction.layout import Floats, Ints, layout
-from stiction.linear import lu, lu_solve
+from stiction.arrays.compiled import kernel, workspace
+from stiction.arrays.dense import lu, lu_solve
+from stiction.arrays.layout import Floats, Ints, layout
 from stiction.solutions.natural_map import judge_into, natural_map, scratch
 from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal

@@ -16,9 +16,9 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import kernel, sums, workspace
+from stiction.arrays.compiled import kernel, sums, workspace
+from stiction.arrays.layout import Floats, Ints, layout
 from stiction.errors import InvalidProblem
-from stiction.layout import Floats, Ints, layout
 from stiction.solutions.natural_map import judge_into, scratch
 from stiction.solvers.contract import STATUS, Contract, Proposal
 from stiction.solvers.lcp.principal import begin, carve, drive_all, sizes

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stiction.compiled import kernel
+from stiction.arrays.compiled import kernel
 from stiction.solvers.contract import Contract, Proposal
 from stiction.solvers.lcp.principal import begin, carve, drive_all, propose
 from stiction.solvers.lcp.tableau import SINGULAR, SOLVED, finish

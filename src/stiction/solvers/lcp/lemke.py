@@ -23,10 +23,10 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import in_callers, inlined, kernel, minima, workspace
+from stiction.arrays.compiled import in_callers, inlined, kernel, minima, workspace
+from stiction.arrays.dense import add_columns, dot, times
+from stiction.arrays.layout import Floats
 from stiction.errors import InvalidProblem
-from stiction.layout import Floats
-from stiction.linear import add_columns, dot, times
 from stiction.problems.lcp import BoxLCP, vector
 from stiction.solutions.ray import examine
 from stiction.solutions.status import Status

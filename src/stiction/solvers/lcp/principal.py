@@ -14,9 +14,9 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import in_callers, kernel, minima, workspace
-from stiction.layout import Floats
-from stiction.linear import dot, times
+from stiction.arrays.compiled import in_callers, kernel, minima, workspace
+from stiction.arrays.dense import dot, times
+from stiction.arrays.layout import Floats
 from stiction.solvers.contract import STATUS, Proposal
 from stiction.solvers.lcp.basis_inverse import border, exchange_column, exchange_row
 from stiction.solvers.lcp.tableau import (

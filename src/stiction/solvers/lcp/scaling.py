@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from stiction.compiled import kernel
+from stiction.arrays.compiled import kernel
 from stiction.solvers.lcp.tolerances import LARGEST_EXPONENT, SCALING_ROUNDS
 
 

@@ -20,9 +20,9 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.compiled import in_callers, kernel, workspace
-from stiction.layout import Floats
-from stiction.linear import add_columns, lu, lu_solve
+from stiction.arrays.compiled import in_callers, kernel, workspace
+from stiction.arrays.dense import add_columns, lu, lu_solve
+from stiction.arrays.layout import Floats
 from stiction.solvers.contract import STATUS, Contract, Proposal
 from stiction.solvers.lcp.block_pivot import solve_members
 from stiction.solvers.lcp.tableau import (

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stiction.compiled import in_callers, kernel, shared
-from stiction.layout import Floats, Ints, described, layout
-from stiction.linear import add_columns, invert, times, transposed_times
+from stiction.arrays.compiled import in_callers, kernel, shared
+from stiction.arrays.dense import add_columns, invert, times, transposed_times
+from stiction.arrays.layout import Floats, Ints, described, layout
 from stiction.solutions.status import Status
 from stiction.solvers.lcp.basis_inverse import border, strike
 from stiction.solvers.lcp.scaling import equilibrate

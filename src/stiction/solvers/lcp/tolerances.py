@@ -6,7 +6,7 @@ that these numbers are pure numbers. "Size of z" is `tableau.magnitude`, 1 + Σ|
 
 from __future__ import annotations
 
-from stiction.compiled import shared
+from stiction.arrays.compiled import shared
 
 # Rounding. One unit, from which everything that stands for rounding is derived.
 

@@ -1,0 +1,181 @@
+"""How kernels are compiled, and where they write.
+
+A kernel is plain Python over arrays and numbers. What it runs is found at its first call: machine code that came with
+the package (`prebuilt`), else what Numba makes of it (`linking`), which is kept on disk for exactly these sources
+(`kernel_cache`). A kernel allocates nothing: everything it writes lies in a `Workspace` handed in, which is kept per
+thread and grows to the largest problem seen. Numba is imported when something has to be compiled, and not before.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Reassociation lets sums be vectorized; NaN and infinity keep their meaning, because bounds are infinite.
+FAST_SUMS = {"reassoc", "contract", "nsz"}
+# Divide as IEEE says (no exceptions inside kernels), and without Numba's runtime: an allocation does not compile.
+PLAIN = {"nopython": True, "boundscheck": None, "error_model": "numpy", "_nrt": False}
+
+
+def is_compiled() -> bool:
+    """Whether kernels are compiled at all: `NUMBA_DISABLE_JIT=1` has them run as they are written."""
+    numba = sys.modules.get("numba")
+    if numba is not None:
+        return not numba.config.DISABLE_JIT
+    return os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in ("", "0")
+
+
+class Kernel:
+    """A compiled function; to Numba, which compiles the kernels that call it, it is one of its own (`part`)."""
+
+    __qualname__: str
+
+    def __init__(self, function: Any, options: dict[str, Any], as_written: bool = False) -> None:
+        update_wrapper(self, function)
+        self.py_func, self.targetoptions = function, options
+        self.run: Any = function if as_written else self.first
+
+    def __call__(self, *given: Any) -> Any:
+        return self.run(*given)
+
+    def first(self, *given: Any) -> Any:
+        """Find out what calls from Python run."""
+        from stiction.arrays.prebuilt import chooser
+
+        self.run = chooser(self) or self.whole
+        return self.run(*given)
+
+    @cached_property
+    def whole(self) -> Any:
+        """Numba's dispatcher for calls from Python."""
+        from stiction.arrays.linking import whole
+
+        return whole(self)
+
+    @cached_property
+    def part(self) -> Any:
+        """Numba's dispatcher for calls from other kernels."""
+        from stiction.arrays.linking import part
+
+        return part(self)
+
+    @property
+    def _numba_type_(self) -> Any:
+        from numba import types
+
+        return types.Dispatcher(self.part)
+
+    def for_arguments(self, *given: Any) -> Any:
+        """What a call with arguments of these kinds runs, without the search for it that every call begins with."""
+        from stiction.arrays.prebuilt import bound
+
+        return bound(self, given) or self.whole.compile(tuple(map(numba_type, given)))
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__module__}.{self.__qualname__}>"
+
+
+class Built:
+    """Something of Numba's, made when kernels that use it are compiled; `written` is the same in Python."""
+
+    def __init__(self, make: Callable[[], Any], written: Callable[..., Any]) -> None:
+        self.make, self.written = make, written
+
+    def __call__(self, *given: Any) -> Any:
+        return self.written(*given)
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        from stiction.arrays.linking import type_of_built
+
+        return type_of_built(self.make())
+
+
+def built(make: Callable[[], Any], written: Callable[..., Any]) -> Any:
+    """What kernels use: `make()`, compiled by Numba, or as it is written where nothing is compiled."""
+    return Built(make, written) if is_compiled() else written
+
+
+def numba_type(value: Any) -> Any:
+    from numba import typeof
+
+    return typeof(value)
+
+
+def made(function: F, options: dict[str, Any], as_written: bool = False) -> F:
+    return Kernel(function, {**PLAIN, **options}, as_written) if is_compiled() else function  # type: ignore[return-value]
+
+
+def kernel(function: F) -> F:
+    """Compiled at its first call."""
+    return made(function, {})
+
+
+def inlined(function: F) -> F:
+    """A kernel compiled into its callers: for what is called at every pivot with a NamedTuple too large to copy."""
+    return made(function, {"inline": "always"})
+
+
+def in_callers(function: F) -> F:
+    """A kernel that is compiled into its callers: handing workspaces on costs as much as the arithmetic done here."""
+    return made(function.py_func, {**function.targetoptions, "forceinline": True}) if is_compiled() else function  # type: ignore[attr-defined]
+
+
+def sums(function: F) -> F:
+    """A kernel whose sums may be reordered: dot products and the like."""
+    return made(function, {"fastmath": FAST_SUMS})
+
+
+def minima(function: F) -> F:
+    """A kernel of comparisons in which NaN cannot occur, so that they can be vectorized; infinity can."""
+    return made(function, {"fastmath": {*FAST_SUMS, "nnan"}})
+
+
+def shared(function: F) -> F:
+    """A function that Python runs as it is written, and kernels call: sizes of workspaces."""
+    return made(function, {}, as_written=True)
+
+
+def as_read_only(typing: Any, array: Any) -> Any:
+    return array.copy(readonly=True)(array), lambda context, builder, signature, arguments: arguments[0]
+
+
+def make_read_only() -> Any:
+    from numba.extending import intrinsic
+
+    return intrinsic(as_read_only)
+
+
+# The same array as one that is only read: kernels are compiled once for arrays of problems, which are, and of steps.
+read_only = built(make_read_only, lambda array: array)
+
+
+class Workspace(NamedTuple):
+    """Scratch of one solve: flat buffers, cut into named arrays inside the kernel."""
+
+    floats: NDArray[np.float64]
+    ints: NDArray[np.int64]
+
+
+_scratch = threading.local()
+
+
+def workspace(floats: int, ints: int) -> Workspace:
+    """The thread's scratch, at least this large; the same buffers until a larger problem comes."""
+    work: Workspace | None = getattr(_scratch, "work", None)
+    if work is None or work.floats.size < floats or work.ints.size < ints:
+        have_floats, have_ints = (0, 0) if work is None else (work.floats.size, work.ints.size)
+        work = Workspace(np.empty(max(floats, have_floats, 1024)), np.empty(max(ints, have_ints, 256), np.int64))
+        _scratch.work = work
+    return work

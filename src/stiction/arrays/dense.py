@@ -1,0 +1,224 @@
+"""Linear algebra for kernels: small dense factors and products, in place, without allocation.
+
+Matrices are row-major; a leading block of size k of a larger array is meant wherever k is given.
+"""
+
+from __future__ import annotations
+
+from stiction.arrays.compiled import kernel, sums
+
+
+@kernel
+def is_symmetric(A):
+    for i in range(len(A)):
+        for j in range(i):
+            if A[i, j] != A[j, i]:
+                return False
+    return True
+
+
+@sums
+def dot(x, y, k):
+    total = 0.0
+    for i in range(k):
+        total += x[i] * y[i]
+    return total
+
+
+@sums
+def times(A, x, k, out):
+    """out = A x, four rows at a time."""
+    i = 0
+    while i + 4 <= k:
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        r0, r1, r2, r3 = A[i], A[i + 1], A[i + 2], A[i + 3]
+        for j in range(k):
+            s0 += r0[j] * x[j]
+            s1 += r1[j] * x[j]
+            s2 += r2[j] * x[j]
+            s3 += r3[j] * x[j]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = s0, s1, s2, s3
+        i += 4
+    while i < k:
+        out[i] = dot(A[i], x, k)
+        i += 1
+
+
+@sums
+def transposed_times(A, x, k, out):
+    """out = Aᵀ x, four rows at a time."""
+    for j in range(k):
+        out[j] = 0.0
+    i = 0
+    while i + 4 <= k:
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        r0, r1, r2, r3 = A[i], A[i + 1], A[i + 2], A[i + 3]
+        for j in range(k):
+            out[j] += x0 * r0[j] + x1 * r1[j] + x2 * r2[j] + x3 * r3[j]
+        i += 4
+    while i < k:
+        xi, row = x[i], A[i]
+        for j in range(k):
+            out[j] += xi * row[j]
+        i += 1
+
+
+@sums
+def add_columns(columns, which, x, k, n, out):
+    """out += sum over i < k of x_i columns[which_i]: a product with chosen columns, stored as rows."""
+    i = 0
+    while i + 4 <= k:
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        c0, c1, c2, c3 = columns[which[i]], columns[which[i + 1]], columns[which[i + 2]], columns[which[i + 3]]
+        for j in range(n):
+            out[j] += x0 * c0[j] + x1 * c1[j] + x2 * c2[j] + x3 * c3[j]
+        i += 4
+    while i < k:
+        xi, column = x[i], columns[which[i]]
+        for j in range(n):
+            out[j] += xi * column[j]
+        i += 1
+
+
+@sums
+def subtract_multiple(y, factor, x, k):
+    """y -= factor x."""
+    for j in range(k):
+        y[j] -= factor * x[j]
+
+
+@sums
+def cholesky(A, k):
+    """A = L Lᵀ in the lower triangle; the number of the first column that fails, k if none does."""
+    for i in range(k):
+        row = A[i]
+        for j in range(i):
+            other = A[j]
+            total = 0.0
+            for l in range(j):
+                total += row[l] * other[l]
+            row[j] = (row[j] - total) / other[j]
+        square = row[i] - dot(row, row, i)
+        if not square > 1e-14 * abs(row[i]):
+            return i
+        row[i] = square**0.5
+    return k
+
+
+@sums
+def cholesky_solve(L, k, x):
+    """Solve L Lᵀ x = x in place."""
+    for i in range(k):
+        x[i] = (x[i] - dot(L[i], x, i)) / L[i, i]
+    for i in range(k - 1, -1, -1):
+        x[i] /= L[i, i]
+        subtract_multiple(x, x[i], L[i], i)
+
+
+@sums
+def tree_factor(A, k, L):
+    """A = Lᵀ L, flat, in the lower triangle of L with its diagonal inverted; the first row that fails, -1 if none does.
+
+    From the last row to the first: where A belongs to a tree, numbered from its root, entries of branches that do not
+    meet are zero and stay so.
+    """
+    for i in range(k):
+        for j in range(i * k, i * k + i + 1):
+            L[j] = A[j]
+    for i in range(k - 1, -1, -1):
+        row = L[i * k : i * k + i + 1]
+        if not row[i] > 1e-14 * abs(A[i * k + i]):
+            return i
+        inverse = 1.0 / row[i] ** 0.5
+        row[i] = inverse
+        for j in range(i):
+            row[j] *= inverse
+        for j in range(i):
+            if row[j] != 0.0:
+                subtract_multiple(L[j * k :], row[j], row, j + 1)
+    return -1
+
+
+@sums
+def back_substitute(L, k, x):
+    """x = L⁻ᵀ x from `tree_factor`; zeros are passed over."""
+    for i in range(k - 1, -1, -1):
+        if x[i] != 0.0:
+            row = L[i * k : i * k + i + 1]
+            x[i] *= row[i]
+            subtract_multiple(x, x[i], row, i)
+
+
+@sums
+def forward_substitute(L, k, x):
+    """x = L⁻¹ x from `tree_factor`."""
+    for i in range(k):
+        row = L[i * k : i * k + i + 1]
+        x[i] = (x[i] - dot(row, x, i)) * row[i]
+
+
+@kernel
+def lu(A, pivots, k):
+    """P A = L U in place, partial pivoting; False if a pivot vanishes against its column."""
+    for p in range(k):
+        best = p
+        for i in range(p + 1, k):
+            if abs(A[i, p]) > abs(A[best, p]):
+                best = i
+        pivots[p] = best
+        if not abs(A[best, p]) > 0.0:
+            return False
+        if best != p:
+            for j in range(k):
+                A[p, j], A[best, j] = A[best, j], A[p, j]
+        inverse = 1.0 / A[p, p]
+        for i in range(p + 1, k):
+            factor = A[i, p] * inverse
+            A[i, p] = factor
+            if factor != 0.0:
+                subtract_multiple(A[i, p + 1 :], factor, A[p, p + 1 :], k - p - 1)
+    return True
+
+
+@kernel
+def lu_solve(A, pivots, k, x):
+    """Solve A x = x in place from `lu`."""
+    for p in range(k):
+        best = pivots[p]
+        x[p], x[best] = x[best], x[p]
+    for i in range(k):
+        x[i] -= dot(A[i], x, i)
+    for i in range(k - 1, -1, -1):
+        x[i] = (x[i] - dot(A[i, i + 1 :], x[i + 1 :], k - i - 1)) / A[i, i]
+
+
+@kernel
+def invert(A, pivots, k):
+    """A = A⁻¹ in place by Gauss–Jordan with partial pivoting; False if A is singular to working precision."""
+    for p in range(k):
+        best, size = p, 0.0
+        for i in range(p, k):
+            if abs(A[i, p]) > size:
+                best, size = i, abs(A[i, p])
+        pivots[p] = best
+        if not size > 1e-300:
+            return False
+        if best != p:
+            for j in range(k):
+                A[p, j], A[best, j] = A[best, j], A[p, j]
+        inverse = 1.0 / A[p, p]
+        A[p, p] = 1.0
+        for j in range(k):
+            A[p, j] *= inverse
+        for i in range(k):
+            if i != p:
+                factor = A[i, p]
+                if factor != 0.0:
+                    A[i, p] = 0.0
+                    subtract_multiple(A[i], factor, A[p], k)
+    for p in range(k - 1, -1, -1):
+        best = pivots[p]
+        if best != p:
+            for i in range(k):
+                A[i, p], A[i, best] = A[i, best], A[i, p]
+    return True

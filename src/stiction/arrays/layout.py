@@ -1,0 +1,145 @@
+"""Workspaces by declaration: how large they are, and which part of them is which array, from the same words.
+
+A record of arrays is a NamedTuple whose annotations say what each array holds and how long its axes are (`Array` is
+`typing.Annotated`):
+
+    class Tableau(NamedTuple):
+        columns: Array[Floats, "n", "n"]  # column j of the matrix in row j
+        state: Array[Ints, "n"]
+
+    sizes, views = layout(Tableau, "n")
+
+`sizes(n)` is how many floats and ints it takes; `views(n, floats, ints)`, in kernels and in Python, is the record over
+the first of two flat buffers. Lengths are expressions in the names that `layout` is given, and in what these define:
+`layout(Pressing, "n", "m", most="min(n, m) + 1")`. A field that is another such record is laid out in its place, with
+lengths of the same names; `...` is all that is left of a buffer; any other field, also of records within, is handed to
+`views`, in order, between the lengths and the buffers.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.arrays.compiled import shared
+
+# The elements of an array; in an annotation its axes follow.
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Field(NamedTuple):
+    """One array of a record: where it lies ("floats", "ints", "given" or "record") and the lengths of its axes."""
+
+    name: str
+    where: str
+    axes: tuple[str, ...] = ()
+    record: Any = None
+
+
+_laid_out: dict[Any, Laid] = {}
+
+
+class Laid(NamedTuple):
+    """A record's fields, and the kernels that measure it and cut it."""
+
+    lengths: tuple[str, ...]
+    fields: list[Field]
+    sizes: Any
+    views: Any
+
+
+def layout(record: Any, *lengths: str, **derived: str) -> tuple[Any, Any]:
+    """The functions `sizes` and `views` of a record."""
+    fields = [field_of(record, name, str(text)) for name, text in as_written(record).items()]
+    names = {"record": record}
+    for field in fields:
+        if field.where == "record":
+            names[f"{field.name}_sizes"] = _laid_out[field.record].sizes
+            names[f"{field.name}_views"] = _laid_out[field.record].views
+    defined = [f"    {name} = {value}" for name, value in derived.items()]
+    exec("\n".join([*measuring(fields, lengths, defined), *cutting(fields, lengths, defined)]), names)
+    made = Laid(lengths, fields, shared(described(names["sizes"], record)), shared(described(names["views"], record)))
+    _laid_out[record] = made
+    return made.sizes, made.views
+
+
+def as_written(record: Any) -> dict[str, Any]:
+    """Its annotations."""
+    return {name: getattr(text, "__forward_arg__", text) for name, text in record.__annotations__.items()}
+
+
+def field_of(record: Any, name: str, text: str) -> Field:
+    """What an annotation says."""
+    tree = ast.parse(text, mode="eval").body
+    if isinstance(tree, ast.Name):
+        other = vars(sys.modules[record.__module__]).get(tree.id)
+        return Field(name, "record", record=other) if other in _laid_out else Field(name, "given")
+    if not (isinstance(tree, ast.Subscript) and isinstance(tree.slice, ast.Tuple)):
+        raise TypeError(f"{record.__name__}.{name}: {text} is no array, record or argument")
+    kind, *axes = tree.slice.elts
+    where = {"Floats": "floats", "Ints": "ints"}[ast.unparse(kind)]
+    values = [each.value for each in axes if isinstance(each, ast.Constant)]
+    return Field(name, where, tuple(f"({value})" if isinstance(value, str) else str(value) for value in values))
+
+
+def measuring(fields: list[Field], lengths: tuple[str, ...], defined: list[str]) -> list[str]:
+    """The source of `sizes`."""
+    lines = [f"def sizes({', '.join(lengths)}):", *defined, "    total_floats, total_ints = 0, 0"]
+    for field in fields:
+        if field.where == "record":
+            inner = ", ".join(_laid_out[field.record].lengths)
+            lines.append(f"    more_floats, more_ints = {field.name}_sizes({inner})")
+            lines.append("    total_floats, total_ints = total_floats + more_floats, total_ints + more_ints")
+        elif field.where != "given" and "Ellipsis" not in field.axes:
+            lines.append(f"    total_{field.where} += {' * '.join(field.axes)}")
+    return [*lines, "    return total_floats, total_ints"]
+
+
+def cutting(fields: list[Field], lengths: tuple[str, ...], defined: list[str]) -> list[str]:
+    """The source of `views`; the place where a buffer goes on has a new name after each array."""
+    lines = [f"def views({', '.join([*lengths, *given(fields), 'floats', 'ints'])}):", *defined]
+    place = {"floats": "0", "ints": "0"}
+    values = []
+    for number, field in enumerate(fields):
+        if field.where == "given":
+            values.append(f"given_{field.name}")
+        elif field.where == "record":
+            inner = ", ".join(_laid_out[field.record].lengths)
+            rest = ", ".join([*given([field]), f"floats[{place['floats']}:]", f"ints[{place['ints']}:]"])
+            lines.append(f"    of_{field.name} = {field.name}_views({inner}, {rest})")
+            lines.append(f"    more_floats{number}, more_ints{number} = {field.name}_sizes({inner})")
+            for where in place:
+                lines.append(f"    {where}{number} = {place[where]} + more_{where}{number}")
+                place[where] = f"{where}{number}"
+            values.append(f"of_{field.name}")
+        elif "Ellipsis" in field.axes:
+            values.append(f"{field.where}[{place[field.where]}:]")
+        else:
+            end = f"{field.where}{number}"
+            lines.append(f"    {end} = {place[field.where]} + {' * '.join(field.axes)}")
+            part = f"{field.where}[{place[field.where]}:{end}]"
+            values.append(part if len(field.axes) == 1 else f"{part}.reshape(({', '.join(field.axes)}))")
+            place[field.where] = end
+    return [*lines, f"    return record({', '.join(values)})"]
+
+
+def given(fields: list[Field]) -> list[str]:
+    """What is handed to `views` of records with these fields, by names that are those of no length."""
+    found = []
+    for field in fields:
+        if field.where == "given":
+            found.append(f"given_{field.name}")
+        elif field.where == "record":
+            found += [f"{field.name}_{name}" for name in given(_laid_out[field.record].fields)]
+    return found
+
+
+def described(function: Any, record: Any) -> Any:
+    """With the names by which it is known in messages."""
+    function.__module__, function.__qualname__ = record.__module__, f"{record.__name__}.{function.__name__}"
+    return function

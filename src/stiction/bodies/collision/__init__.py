@@ -1,0 +1,1 @@
+"""Where contacts that MuJoCo finds are mended: cylinders, heightfields; and distances between geoms."""

@@ -1,0 +1,366 @@
+"""MuJoCo's contacts, checked and mended where its search for contact patches errs.
+
+Measured on MuJoCo 4.0, at random poses with gaps of 1e-5 to 1e-3 m: contacts of spheres, capsules, ellipsoids and of
+boxes with each other agree with the true distance. Contacts of cylinders and meshes do not always: when MuJoCo looks
+for a patch between two faces it may report them up to 2 mm too far, with normals up to 70° wrong (its search for the
+single closest pair is exact). And parallel cylinders get one contact, at one end, where a log rests on a line.
+
+Faces get four points at most, others in each step where a rim is round, so that what stands on one rocks for ever.
+
+So a model with cylinders, meshes or heightfields is stepped with one stage more, between collision and the posing of
+constraints:
+
+- Cylinders that stand or lie on planes, boxes and each other get the contacts of `faces`.
+- Two cylinders, or nearly parallel capsules, whose sides face each other touch where their axes are nearest; if these
+  are within PARALLEL of each other, also at both ends of the part that they share.
+- Of other pairs with a cylinder or mesh, one whose nearest contact is farther than the true distance
+  (`mj_geomDistance`) gets the true nearest points and direction instead; others of its patch stay if they face the
+  same way, else what rests on a face would rock.
+- Contacts of heightfields are sifted (`terrain`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.arrays.compiled import kernel, workspace
+from stiction.bodies.collision.cylinders import (
+    MOST,
+    cylinder_on_box,
+    cylinder_on_cylinder,
+    cylinder_on_plane,
+    lean,
+    level,
+    line_on_end,
+)
+from stiction.bodies.collision.heightfield import sift
+from stiction.bodies.pointers import floats, ints
+from stiction.bodies.structs import DIST, EXCLUDE, FRAME, GEOM, POS, SIZE
+from stiction.errors import InvalidScene
+from stiction.optional import mujoco
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.bodies.structs import Memory
+
+mj = mujoco()
+
+PLANE, HFIELD, CAPSULE, CYLINDER, BOX, MESH = 0, 1, 3, 5, 6, 7  # mjtGeom
+PARALLEL = 0.1  # rad: axes that are at most so far apart get contacts at the ends of what they share
+EXACTLY = 1e-12  # squared sine of an angle that is none
+FARTHER = 1e-6  # of the smaller radius: error of a distance that is mended
+ALIGNED = 0.999  # cosine of the angle between normals that agree
+TURNED = 5e-7  # one less the cosine of an angle between normals that is mended
+APART = 1e-3  # of the smaller radius: distance at which its direction is sure
+TRIES = 4  # to find it
+
+
+def needs_mending(model: Any) -> bool:
+    """Whether geoms are there whose contacts may err."""
+    kinds = set(model.geom_type[(model.geom_contype | model.geom_conaffinity) != 0].tolist())
+    kinds |= {int(model.geom_type[g]) for g in (*model.pair_geom1, *model.pair_geom2)}
+    if kinds & {HFIELD, CYLINDER, MESH}:
+        return True
+    capsules = (model.geom_type == CAPSULE) & ((model.geom_contype | model.geom_conaffinity) != 0)
+    trees = set(model.body_treeid[model.geom_bodyid[capsules]].tolist())
+    return len(trees) > 1
+
+
+def collide(model: Any, data: Any, memory: Memory) -> None:
+    """`mj_collision`, with contacts mended."""
+    kept = workspace(4 * model.ngeom, 0).floats[: 4 * model.ngeom].reshape(-1, 4)
+    count = level(memory.model, memory.data, kept)
+    mj.mj_collision(model, data)
+    if count:
+        lean(memory.data, kept, count)
+    if model.nhfield:
+        sift(model, data)
+    mend(model, data, memory)
+
+
+def mend(model: Any, data: Any, memory: Memory) -> None:
+    """Correct the contacts that `mj_collision` has found."""
+    count = data.ncon
+    if not count:
+        return
+    work = workspace(13 * MOST * count, 5 * count)
+    rows, plan = work.floats[: 13 * MOST * count].reshape(-1, 13), work.ints[: 5 * count].reshape(-1, 5)
+    pairs, doubtful, more = replacements(memory.model, memory.data, memory.where, rows, plan)
+    if more:
+        some = data.contact[0]
+        for _ in range(more):
+            mj.mj_addContact(model, data, some)
+        if data.ncon != count + more:
+            raise InvalidScene("there is no memory for so many contacts: give the model more (<size memory=...>)")
+    if pairs:
+        replace(memory.data, memory.where, rows, plan, pairs, more)
+    if doubtful:
+        contacts = data.contact
+        found = contacts.dist, contacts.pos, contacts.frame, contacts.exclude
+        pair, bound = contacts.geom.tolist(), model.geom_rbound.tolist()
+        for first, end, *_, doubt in plan[:pairs].tolist():
+            if doubt:
+                one, two = pair[first]
+                radius = min(r for r in (bound[one], bound[two]) if r > 0.0)
+                check(model, data, one, two, radius, *(each[first:end] for each in found))
+
+
+def check(
+    model: Any, data: Any, one: int, two: int, radius: float, dist: NDArray[np.float64], pos: NDArray[np.float64],
+    frames: NDArray[np.float64], exclude: NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Hold the contacts of a pair against its true distance."""
+    place = int(dist.argmin())
+    nearest, normal = float(dist[place]), frames[place, :3]
+    true, direction, middle = distance(model, data, one, two, nearest, normal, radius)
+    if abs(true - nearest) > FARTHER * radius or direction @ normal < 1.0 - TURNED:
+        # Others of a patch that faces the same way are right; of another they are wrong altogether.
+        exclude |= frames[:, :3] @ direction < ALIGNED
+        np.maximum(dist, true, out=dist)
+        dist[place], pos[place], exclude[place] = true, middle, 0
+        set_frame(direction, frames[place])
+
+
+def distance(
+    model: Any, data: Any, one: int, two: int, gap: float, normal: NDArray[np.float64], radius: float
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """Distance of two geoms, its direction, and the middle between the nearest points; the normal where it fails.
+
+    What touches has no direction that could be found: the second geom is moved away from the first, and the direction
+    followed until it is the one in which it was moved.
+    """
+    place, reach = data.geom_xpos[two].copy(), np.zeros(6)
+    away = APART * radius - min(gap, 0.0)
+    true, middle = gap, place
+    for _ in range(TRIES):
+        data.geom_xpos[two] = place + away * normal
+        apart = mj.mj_geomDistance(model, data, one, two, away + gap + radius, reach)
+        if not 0.1 * APART * radius < apart < away + gap + radius:
+            break
+        direction = (reach[3:] - reach[:3]) / apart
+        along = float(direction @ normal)
+        true, normal = apart - away * along, direction
+        middle = reach[:3] + 0.5 * true * direction
+        if along > 1.0 - EXACTLY:
+            break
+    data.geom_xpos[two] = place
+    return true, normal, middle
+
+
+@kernel
+def set_frame(normal, frame):
+    """A normal and two tangents; the first is as in MuJoCo's own frames."""
+    b = 1 if abs(normal[1]) < 0.5 else 2  # an axis across the normal
+    along = normal[b]
+    length = math.sqrt(1.0 - along * along)
+    for a in range(3):
+        frame[a] = normal[a]
+        frame[3 + a] = ((1.0 if a == b else 0.0) - along * normal[a]) / length
+    frame[6] = frame[1] * frame[5] - frame[2] * frame[4]
+    frame[7] = frame[2] * frame[3] - frame[0] * frame[5]
+    frame[8] = frame[0] * frame[4] - frame[1] * frame[3]
+
+
+@kernel
+def replacements(model, data, where, rows, plan):
+    """Contacts computed anew, pair by pair: (pairs, those to be checked, contacts for which room is lacking).
+
+    plan: first contact and end of a pair, first of its `rows` and end, none if they stay, and whether they may err
+    """
+    m, d = model[0], data[0]
+    kinds, radius = ints(m.geom_type), floats(m.geom_rbound)
+    pairs, doubtful, more, used = 0, 0, 0, 0
+    first = 0
+    while first < d.ncon:
+        geoms = ints(d.contact + first * where[SIZE] + where[GEOM])
+        one, two = geoms[0], geoms[1]
+        end = first + 1
+        while end < d.ncon:
+            others = ints(d.contact + end * where[SIZE] + where[GEOM])
+            if others[0] != one or others[1] != two:
+                break
+            end += 1
+        if one >= 0 and two >= 0:
+            found, exact = contacts_of(model, data, one, two, rows[used:])
+            doubt = not exact and angular(kinds[one], kinds[two])
+            if found > 1 and doubt:
+                doubt = not level_rows(rows[used : used + found], FARTHER * min(radius[one], radius[two]))
+            if found > 0 or doubt:
+                plan[pairs, 0], plan[pairs, 1], plan[pairs, 2], plan[pairs, 3] = first, end, used, used + found
+                plan[pairs, 4] = doubt
+                pairs += 1
+                doubtful += doubt
+                used += found
+                more += max(0, found - (end - first))
+        first = end
+    return pairs, doubtful, more
+
+
+@kernel
+def level_rows(rows, close):
+    """Whether all contacts are equally near: then faces are parallel, and their distance is sure."""
+    low, high = rows[0, 0], rows[0, 0]
+    for row in rows:
+        low, high = min(low, row[0]), max(high, row[0])
+    return high - low <= close
+
+
+@kernel
+def contacts_of(model, data, one, two, rows):
+    """Contacts of a pair whose shapes are known well enough, 0 if they are not, and whether their distance is exact.
+
+    Shapes come in MuJoCo's order.
+    """
+    m = model[0]
+    a, b = ints(m.geom_type)[one], ints(m.geom_type)[two]
+    margin = floats(m.geom_margin)[one] + floats(m.geom_margin)[two]
+    if a == PLANE and b == CYLINDER:
+        return cylinder_on_plane(model, data, one, two, margin, rows), True
+    if a in (CAPSULE, CYLINDER) and b in (CAPSULE, CYLINDER):
+        found = side_by_side(model, data, one, two, rows)
+        if found > 0 or b == CAPSULE:
+            return found, found == 1 or b == CAPSULE
+        if a == CAPSULE:
+            return line_on_end(model, data, one, two, True, -1.0, margin, rows), False
+        return cylinder_on_cylinder(model, data, one, two, margin, rows), False
+    if a == CYLINDER and b == BOX:
+        return cylinder_on_box(model, data, one, two, margin, rows), False
+    return 0, False
+
+
+@kernel
+def angular(a, b):
+    """Shapes with faces or edges, between which MuJoCo looks for patches."""
+    known = (CAPSULE, CYLINDER, BOX, MESH)
+    return a in known and b in known and (a in (CYLINDER, MESH) or b in (CYLINDER, MESH))
+
+
+@kernel
+def replace(data, where, rows, plan, pairs, more):
+    """Write the contacts of the plan in the place of MuJoCo's, from the last to the first; `more` of them are new.
+
+    The plan then tells where the contacts of each pair are.
+    """
+    d = data[0]
+    size = where[SIZE]
+    read = d.ncon - more  # contacts before this one are still where they were
+    for k in range(pairs - 1, -1, -1):
+        first, end, begin, stop = plan[k, 0], plan[k, 1], plan[k, 2], plan[k, 3]
+        kept = end if begin < stop else first
+        for c in range(read - 1, kept - 1, -1):
+            copy(d.contact + c * size, d.contact + (c + more) * size, size)
+        read = first
+        plan[k, 1] = end + more
+        if begin < stop:
+            more -= max(0, stop - begin - (end - first))
+            copy(d.contact + first * size, d.contact + (first + more) * size, size)
+            for c in range(max(stop - begin, end - first)):
+                here = d.contact + (first + more + c) * size
+                if c > 0:
+                    copy(d.contact + (first + more) * size, here, size)
+                write(here, where, rows[begin + min(c, stop - begin - 1)])
+                if c >= stop - begin:
+                    ints(here + where[EXCLUDE])[0] = 1
+        plan[k, 0] = first + more
+
+
+@kernel
+def write(contact, where, row):
+    floats(contact + where[DIST])[0] = row[0]
+    pos, frame = floats(contact + where[POS]), floats(contact + where[FRAME])
+    for a in range(3):
+        pos[a] = row[1 + a]
+    for a in range(9):
+        frame[a] = row[4 + a]
+
+
+@kernel
+def copy(source, target, size):
+    if source != target:
+        one, two = ints(source), ints(target)
+        for k in range(size // 4):
+            two[k] = one[k]
+
+
+@kernel
+def side_by_side(model, data, one, two, rows):
+    """Contacts of two cylinders or capsules whose sides face each other: their number, 0 if ends or rims touch.
+
+    With axes x + s u and y + t w, half lengths h and k, the nearest points of the lines are
+    s = (b e - c) / (1 - b²), t = (e - b c) / (1 - b²), b = u·w, c = u·(x - y), e = w·(x - y).
+    """
+    m, d = model[0], data[0]
+    place, R, sizes = floats(d.geom_xpos), floats(d.geom_xmat), floats(m.geom_size)
+    h, k = sizes[3 * one + 1], sizes[3 * two + 1]
+    b, c, e = 0.0, 0.0, 0.0
+    for a in range(3):
+        u, w = R[9 * one + 3 * a + 2], R[9 * two + 3 * a + 2]
+        between = place[3 * one + a] - place[3 * two + a]
+        b += u * w
+        c += u * between
+        e += w * between
+    crossed = 1.0 - b * b
+    s, t = 0.0, 0.0
+    if crossed > EXACTLY:
+        s, t = (b * e - c) / crossed, (e - b * c) / crossed
+    inside = crossed > EXACTLY and abs(s) < h and abs(t) < k
+    if crossed > PARALLEL * PARALLEL:
+        if not inside or ints(m.geom_type)[two] == CAPSULE:
+            return 0
+        touch(model, data, one, two, s, t, rows[0])
+        return 1
+    # The part of the first axis beside which the second one runs: t = e + b s within ±k.
+    low, high = (-k - e) / b, (k - e) / b
+    if low > high:
+        low, high = high, low
+    low, high = max(low, -h), min(high, h)
+    if not low < high:
+        return 0
+    # End on end: they overlap less along their axes than across them.
+    middle, square = 0.5 * (low + high), 0.0
+    for a in range(3):
+        p = place[3 * one + a] + middle * R[9 * one + 3 * a + 2]
+        q = place[3 * two + a] + (e + b * middle) * R[9 * two + 3 * a + 2]
+        square += (q - p) * (q - p)
+    if sizes[3 * one] + sizes[3 * two] - square**0.5 > high - low:
+        return 0
+    touch(model, data, one, two, low, e + b * low, rows[0])
+    touch(model, data, one, two, high, e + b * high, rows[1])
+    if not (inside and low < s < high):
+        return 2
+    touch(model, data, one, two, s, t, rows[2])
+    return 3
+
+
+@kernel
+def touch(model, data, one, two, s, t, row):
+    """The contact between the points at s and t of two axes."""
+    m, d = model[0], data[0]
+    place, R, sizes = floats(d.geom_xpos), floats(d.geom_xmat), floats(m.geom_size)
+    dist, pos, frame = row[:1], row[1:4], row[4:]
+    square, along = 0.0, 0.0
+    for a in range(3):
+        p = place[3 * one + a] + s * R[9 * one + 3 * a + 2]
+        q = place[3 * two + a] + t * R[9 * two + 3 * a + 2]
+        frame[a] = q - p
+        pos[a] = p
+        square += frame[a] * frame[a]
+    length = square**0.5
+    dist[0] = length - sizes[3 * one] - sizes[3 * two]
+    for a in range(3):
+        frame[a] /= length
+        pos[a] += frame[a] * (sizes[3 * one] + 0.5 * dist[0])
+        along += frame[a] * R[9 * one + 3 * a + 2]
+    square = 0.0
+    for a in range(3):
+        frame[3 + a] = R[9 * one + 3 * a + 2] - along * frame[a]
+        square += frame[3 + a] * frame[3 + a]
+    for a in range(3):
+        frame[3 + a] /= square**0.5
+    frame[6] = frame[1] * frame[5] - frame[2] * frame[4]
+    frame[7] = frame[2] * frame[3] - frame[0] * frame[5]
+    frame[8] = frame[0] * frame[4] - frame[1] * frame[3]

@@ -1,0 +1,1 @@
+"""Problems with names: families made from a seed, textbook examples, published data."""

@@ -1,0 +1,1 @@
+"""Solvers of contact problems: see README.md for who knows whom."""

@@ -1,0 +1,491 @@
+"""Baraff's method: Dantzig's algorithm with friction. One contact after the other is driven until its conditions hold,
+while all contacts that satisfy theirs keep doing so.
+
+    0 <= p_n  ⊥  u_n >= 0,     |p_t| <= mu p_n,     p_t·u_t <= 0,     |u_t| (mu p_n - |p_t|) = 0
+
+Driving the normal impulse of a contact until u_n = 0, or its friction until u_t = 0 or the cone is reached, moves every
+other impulse in proportion; the first contact that would violate its own conditions stops the motion and changes its
+index sets. Without friction this ends with a solution after about one drive a contact. With static friction steps of
+length zero can alternate: the contact concerned is given up for the time being and driven again later; termination is
+not proven. With dynamic friction (`problem.slip`: p_t = -mu p_n s) a drive may meet nothing that stops it: then the
+problem need not have a solution, and the direction of the drive is returned as `ray`, to be applied as an impulse by
+`impulse_along`. u is an acceleration and p a force, or velocity and impulse, or (in a world of first order, where
+forces make velocities) velocity and force: the same problem each time.
+
+In space the conditions above do not fix the direction of friction at contacts that slide: the paper keeps the one in
+which the cone was reached. Coulomb's law asks that it opposes u_t; `realign` turns the recorded directions until it
+does (see `turn`), in the plane there is nothing to turn. Bilateral rows, which the paper keeps clamped, are
+projected out in the normal form, and that is the same: eliminating always-clamped rows from A leaves the Schur
+complement, which is the Delassus matrix of the projected rows.
+
+[Baraff1994, sec. 4–6].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from stiction.arrays.compiled import kernel, workspace
+from stiction.errors import InvalidProblem
+from stiction.solvers.contact.baraff.sets import (
+    CLOSED,
+    HALF,
+    IGNORED,
+    KNOWN,
+    LOOSE,
+    OPEN,
+    SLIDING,
+    STUCK,
+    advance,
+    begin,
+    carve,
+    direct,
+    join,
+    join_driven,
+    place_contact,
+    rounding,
+    settle,
+    sizes,
+)
+from stiction.solvers.contact.baraff.steps import (
+    ARRIVES,
+    CLOSES,
+    NOTHING,
+    OPENS,
+    PRESS,
+    RUB,
+    SLIPS,
+    TURN,
+    UNLOAD,
+    first_event,
+    moving_row,
+)
+from stiction.solvers.contact.baraff.turn import aim, misaligned, turn
+from stiction.solvers.contract import STATUS, ContactProposal, Contract
+from stiction.solvers.lcp.principal import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STALLED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.problems.contact import ContactProblem
+    from stiction.problems.normal_form import Whitened
+
+NOISE = 1e-15  # violations below this part of the largest impulse are rounding, at first
+MOST_NOISE = 1e-11  # and at last
+PATIENCE = 2  # changes of a contact without progress before it is given up
+SETTLING = 16  # drives without friction after which members are corrected; with friction, each
+DRIFT = 1e-10  # part of the largest impulse below which a violation may come of steps added up
+ROUNDS = 8  # in which what a Delassus matrix holds beyond the normal form's rows is accounted for
+TURNS = 60  # of the recorded directions, in one try
+STEPS, DRIVES, GIVEN_UP, TURNED, TRIES = range(5)  # what is counted
+
+
+@dataclass(frozen=True)
+class Baraff:
+    """Dantzig's algorithm for contact, without friction or on the circular cone.
+
+    realign: turn the friction of sliding contacts against their sliding; if not, only p_t·u_t <= 0 as in the paper
+    tries: how often to begin again, driving contacts in another order, where the first order does not end
+    max_steps: limit of steps in one try; 50 n + 500 if not given
+    """
+
+    realign: bool = True
+    tries: int = 8
+    max_steps: int | None = None
+
+    contract: ClassVar[Contract] = Contract(
+        matrix="contact",
+        guarantee="frictionless: always; static friction: none known, seldom fails; known slip: a solution or a ray",
+        cost="about n drives of O(n m + k²), k members",
+        choose="contacts that already slide; few contacts; forces where impulses may be needed",
+        boxes=False,
+        laws=("frictionless", "cone"),
+        slip=True,
+    )
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("tries", self.tries, 1), ("max_steps", self.max_steps, 0)):
+            if value is not None and not (isinstance(value, int) and value >= least):
+                raise InvalidProblem(f"Baraff: {name} must be a whole number of at least {least}, got {value!r}")
+
+    def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
+        n, white = problem.n, problem.whitened
+        m, w = white.free.size, white.rows.shape[2]
+        frictionless = problem.law.kind == "frictionless" or not problem.friction.any()
+        slip = np.full((n, 2), np.nan) if problem.slip is None else np.array(problem.slip)
+        limit = 50 * n + 500 if self.max_steps is None else self.max_steps
+        work = workspace(*sizes(n, m, w))
+        p, ray, counts = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(5, np.int64)
+        bias = white.bias
+        for _ in range(ROUNDS):
+            status = compute_forces(
+                white.rows, white.segments, bias, white.friction, white.free, slip, 1 if frictionless else 3,
+                self.realign and problem.dim == 3, self.tries, limit, *work, p, ray, counts,
+            )  # fmt: skip
+            if problem.delassus is None or n == 0 or status != SOLVED:
+                break
+            known, bias = bias, white.bias + beyond_rows(problem.delassus, white, p)
+            if np.abs(bias - known).max() <= NOISE * max(1.0, np.abs(p).max()):
+                break
+        trace = (
+            f"{counts[DRIVES]} drives, {counts[GIVEN_UP]} contacts given up, {counts[TURNED]} turns, "
+            f"{counts[TRIES]} tries",
+        )
+        direction = ray * white.scale[:, None] if status == RAY else None
+        return ContactProposal(STATUS[status], int(counts[STEPS]), white.impulse(p), direction, trace)
+
+
+def beyond_rows(delassus: NDArray[np.float64], white: Whitened, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, 3) velocities that the impulses p make by what W holds beyond the rows: W as printed is hardly symmetric."""
+    rows = white.rows.reshape(p.size, -1)
+    size = np.repeat(white.scale, 3)
+    return np.asarray((size * (delassus @ (size * p.ravel())) - rows @ (rows.T @ p.ravel())).reshape(-1, 3))
+
+
+class Blow(NamedTuple):
+    """An impulse along a ray, and what it does.
+
+    size: by which the ray was multiplied
+    impulse: (n, 3) n, t1, t2
+    velocity: (m,) after it
+    contact: whose sliding has come to rest
+    """
+
+    size: float
+    impulse: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    contact: int
+
+
+def impulse_along(problem: ContactProblem, ray: Any, velocity: Any) -> Blow:
+    """Apply the impulse of a ray until the first contact that slides under it comes to rest.
+
+    problem: of forces, with `slip` where contacts slide; velocity: (m,) the velocities at this moment. Where no forces
+    exist, impulses along the ray stop the sliding in no time (impact without collision). From there on that contact's
+    slip is no longer known: pose the problem of impulses at the new velocity, without its slip, and solve that.
+    """
+    direction = np.array(ray, dtype=np.float64)
+    before = np.array(velocity, dtype=np.float64)
+    if direction.shape != (problem.n, 3) or before.shape != (problem.m,):
+        raise InvalidProblem(
+            f"impulse_along: ray and velocity must have shapes ({problem.n}, 3) and ({problem.m},), "
+            f"got {direction.shape} and {before.shape}"
+        )
+    if problem.slip is None or problem.mass is None:
+        raise InvalidProblem("impulse_along: needs a problem with mass and slip; only contacts that slide make rays")
+    rest = problem.respond(np.zeros((problem.n, 3)))[0]
+    change = problem.respond(direction)[0] - rest
+    tangents = problem.dense_rows()[:, 1:]
+    slip = np.nan_to_num(problem.slip)
+    sliding = np.einsum("ic,icm,m->i", slip, tangents, before)
+    slowing = -np.einsum("ic,icm,m->i", slip, tangents, change)
+    stops = (sliding > 0.0) & (slowing > 0.0) & (direction[:, 0] > 0.0)
+    if not stops.any():
+        raise InvalidProblem("impulse_along: no contact that slides is slowed by an impulse along this ray")
+    times = np.where(stops, sliding / np.where(stops, slowing, 1.0), np.inf)
+    contact = int(np.argmin(times))
+    size = float(times[contact])
+    return Blow(size, size * direction, before + size * change, contact)
+
+
+@kernel
+def compute_forces(rows, segments, bias, mu, free, slip, parts, realign, tries, limit, floats, ints, p, ray, counts):
+    """compute-forces [Baraff1994, sec. 4.3, 5.5], in other orders if the first does not end. Returns a status."""
+    t, turning = carve(rows, segments, bias, mu, free, parts, floats, ints)
+    n = len(mu)
+    jacobian, angle, which, pivots = turning
+    status, known = STALLED, False
+    for i in range(n):
+        known = known or slip[i, 0] == slip[i, 0]
+    for order in range(tries):
+        counts[TRIES] += 1
+        begin(t, slip, NOISE)
+        status, k, drives, turns, crooked, stop = SOLVED, 0, 0, 0, np.inf, counts[STEPS] + limit
+        while True:
+            i = violated(t, order)
+            if i < 0 or (parts == 1 and normal_violation(t, i, rounding(t)) < DRIFT * t.level[1]):
+                settle(t, k)
+                i = violated(t, order)
+            what, count = TURN, 0
+            if i >= 0:
+                drives += 1
+                crooked = np.inf
+                if drives > 3 * n + 20 and drives % (n // 2 + 5) == 0:
+                    t.level[0] = min(2.0 * t.level[0], MOST_NOISE)
+                what = release(t, i)
+                if t.grip[i] != HALF:
+                    k = place_contact(t, k, i)
+                push(t, i, what)
+            else:
+                before, crooked, tol = crooked, misaligned(t) if realign else 0.0, rounding(t)
+                if crooked <= tol or (crooked <= 100.0 * tol and crooked > 0.25 * before):
+                    break
+                if turns >= TURNS:
+                    status = STALLED
+                    break
+                turns += 1
+                count = aim(t, k, jacobian, angle, which, pivots)
+            status, k = drive(t, k, i, what, angle, which, count, stop, counts)
+            if parts == 3 or drives % SETTLING == 0:
+                settle(t, k)
+            if status != SOLVED:
+                break
+        counts[DRIVES] += drives
+        counts[TURNED] += turns
+        if status == SOLVED or (status == RAY and known):
+            break
+    return hand_over(t, p, ray, status)
+
+
+@kernel
+def hand_over(t, p, ray, status):
+    for i in range(len(t.mu)):
+        for c in range(t.parts):
+            p[i, c], ray[i, c] = t.p[i, c], t.p_rate[i, c]
+            if not np.isfinite(p[i, c]):
+                p[:, :] = 0.0
+                return SINGULAR
+        p[i, 0] = max(p[i, 0], 0.0)
+    return status
+
+
+@kernel
+def preference(i, order):
+    """A number in (0, 1] by which violations are multiplied; 1 in the first order."""
+    if order == 0:
+        return 1.0
+    scrambled = ((i + 1) * (7919 * order + 104729) * 40503) % 65536
+    return (scrambled + 1.0) / 65536.0
+
+
+@kernel
+def normal_violation(t, i, tol):
+    """By how much 0 <= p_n ⊥ u_n >= 0 is violated, beyond rounding."""
+    u = t.u[i, 0]
+    if t.normal[i] == CLOSED:
+        return max(abs(u) if abs(u) > 10.0 * tol else 0.0, -t.p[i, 0] if t.p[i, 0] < -tol else 0.0)
+    if u < -tol:
+        return -u
+    return u if t.p[i, 0] > 0.0 and u > tol else 0.0
+
+
+@kernel
+def friction_violation(t, i, tol):
+    """The same of the conditions of friction; contacts that do not slide within rounding become stuck."""
+    size, slides = math.hypot(t.p[i, 1], t.p[i, 2]), math.hypot(t.u[i, 1], t.u[i, 2])
+    if t.grip[i] == KNOWN:
+        return 0.0
+    if t.normal[i] != CLOSED:
+        return size
+    outside = size - t.mu[i] * t.p[i, 0]
+    if t.grip[i] == SLIDING:
+        along = t.direction[i, 0] * t.u[i, 1] + t.direction[i, 1] * t.u[i, 2]
+        return along if along > 10.0 * tol else 0.0
+    if t.grip[i] == STUCK:
+        return max(slides, outside) if slides > 10.0 * tol or outside > 10.0 * tol else 0.0
+    if slides <= tol and outside <= tol:
+        if t.grip[i] == LOOSE:
+            t.direction[i, 0], t.direction[i, 1] = 1.0, 0.0
+        t.grip[i] = STUCK
+        return 0.0
+    return max(slides, outside)
+
+
+@kernel
+def violated(t, order):
+    """The contact whose conditions are violated most; -1 if none is. The conditions of the normal come first."""
+    tol = rounding(t)
+    worst, which = 0.0, -1
+    for i in range(len(t.mu)):
+        amount = normal_violation(t, i, tol)
+        if amount == 0.0 and t.parts == 3:
+            amount = friction_violation(t, i, tol)
+        amount *= preference(i, order)
+        if amount > worst:
+            worst, which = amount, i
+    return which
+
+
+@kernel
+def release(t, i):
+    """What to drive at a contact, which leaves the sets of the conditions that are to be established.
+
+    Those of the normal come before those of friction. Friction that was given up is driven to zero before its
+    conditions are established anew; so is what turning may leave, p_n < 0 or sliding along the friction.
+    """
+    if normal_violation(t, i, rounding(t)) > 0.0:
+        t.normal[i] = IGNORED
+        if t.grip[i] != KNOWN:
+            t.grip[i] = LOOSE
+        return UNLOAD if t.p[i, 0] < 0.0 else PRESS
+    if t.grip[i] == STUCK or t.grip[i] == SLIDING:
+        t.grip[i] = LOOSE
+    return UNLOAD if t.grip[i] == LOOSE and (t.p[i, 1] != 0.0 or t.p[i, 2] != 0.0) else RUB
+
+
+@kernel
+def push(t, i, what):
+    """The impulse that is driven."""
+    for j in range(len(t.mu)):
+        for c in range(3):
+            t.pushed[j, c] = 0.0
+    d1, d2 = t.direction[i, 0], t.direction[i, 1]
+    if what == PRESS:
+        sense = 1.0 if t.u[i, 0] < 0.0 else -1.0
+        tie = t.mu[i] if t.grip[i] == KNOWN else 0.0
+        t.pushed[i, 0], t.pushed[i, 1], t.pushed[i, 2] = sense, sense * tie * d1, sense * tie * d2
+    elif what == UNLOAD:
+        normal = t.p[i, 0] if t.normal[i] != CLOSED and t.p[i, 0] < 0.0 else 0.0
+        size = math.sqrt(normal * normal + t.p[i, 1] * t.p[i, 1] + t.p[i, 2] * t.p[i, 2])
+        t.pushed[i, 0], t.pushed[i, 1], t.pushed[i, 2] = -normal / size, -t.p[i, 1] / size, -t.p[i, 2] / size
+    elif t.grip[i] == LOOSE:  # against the sliding; what then remains lies across that
+        slides = math.hypot(t.u[i, 1], t.u[i, 2])
+        t.pushed[i, 1], t.pushed[i, 2] = -t.u[i, 1] / slides, -t.u[i, 2] / slides
+    else:
+        sense = -1.0 if d1 * t.u[i, 2] - d2 * t.u[i, 1] > 0.0 else 1.0
+        t.pushed[i, 1], t.pushed[i, 2] = -sense * d2, sense * d1
+
+
+@kernel
+def drive(t, k, driven, what, angle, which, count, stop, counts):
+    """drive-to-zero [Baraff1994, sec. 4.3, 5.5]. Returns (status, number of members).
+
+    Turning is the drive of many contacts at once, by `angle` at the `count` contacts `which`, and ends at its first
+    step, for it is not linear.
+    """
+    watch_again(t)
+    while counts[STEPS] <= stop:
+        k, fastest = directed(t, k)
+        event, contact, step = first_event(t, fastest, driven, what)
+        counts[STEPS] += 1
+        if event == NOTHING:
+            return RAY, k
+        if what != TURN:
+            advance(t, step)
+        if step * max(fastest, 1.0) > 1e-13 * t.level[1]:
+            for i in range(len(t.mu)):
+                t.changes[i] = 0
+        if what == TURN:
+            k, whole = turn(t, k, step, angle, which, count)
+            if event == ARRIVES or not whole:
+                return SOLVED, k
+        ends = event == ARRIVES or what == TURN or (contact == driven and what != UNLOAD)
+        if event == ARRIVES:
+            arrive(t, driven, what)
+            if what == UNLOAD:
+                return SOLVED, k
+            if t.parts == 1 and t.pushed[driven, 0] > 0.0:
+                return SOLVED, join_driven(t, k, driven)
+        else:
+            t.changes[contact] += 1
+            give_up = t.changes[contact] > PATIENCE
+            if give_up:
+                counts[GIVEN_UP] += 1
+            change(t, contact, event, give_up)
+        k = place_contact(t, k, contact)
+        if ends:
+            return SOLVED, k
+    return MAX_ITERATIONS, k
+
+
+@kernel
+def watch_again(t):
+    for i in range(len(t.mu)):
+        t.changes[i] = 0
+        for c in range(3):
+            t.place[i, c] = max(t.place[i, c], -1)
+
+
+@kernel
+def directed(t, k):
+    """Rates of everything, after rows that should rest but would move have joined: (members, largest rate)."""
+    while True:
+        fastest = direct(t, k)
+        row, part = moving_row(t, fastest)
+        if row < 0:
+            return k, fastest
+        more = join(t, k, row, part)
+        if more == k:
+            t.place[row, part] = -2  # it cannot be held: not watched any more in this drive
+        k = more
+
+
+@kernel
+def arrive(t, i, what):
+    """The driven contact takes its place in the sets."""
+    tol = rounding(t)
+    if what == UNLOAD:
+        t.p[i, 1] = t.p[i, 2] = 0.0
+        if t.pushed[i, 0] != 0.0:
+            t.p[i, 0] = 0.0
+    elif what == PRESS:
+        if t.pushed[i, 0] < 0.0 and t.p[i, 0] <= tol:
+            open_contact(t, i)
+        else:
+            t.normal[i], t.u[i, 0] = CLOSED, 0.0
+    elif t.grip[i] == LOOSE:
+        t.direction[i, 0], t.direction[i, 1] = t.pushed[i, 1], t.pushed[i, 2]
+        t.grip[i] = STUCK if math.hypot(t.u[i, 1], t.u[i, 2]) <= tol else HALF
+    else:
+        t.grip[i] = STUCK
+
+
+@kernel
+def slide(t, i):
+    """Record the direction in which the friction has reached the cone; at its apex, in which it leaves."""
+    d1, d2 = t.p[i, 1], t.p[i, 2]
+    rate = math.hypot(t.p_rate[i, 1], t.p_rate[i, 2])
+    if math.hypot(d1, d2) <= 1e-14 * t.level[1] and rate > 0.0:
+        d1, d2 = t.p_rate[i, 1], t.p_rate[i, 2]
+    size = math.hypot(d1, d2)
+    if not size > 0.0:
+        d1, size = 1.0, 1.0
+    t.grip[i], t.direction[i, 0], t.direction[i, 1] = SLIDING, d1 / size, d2 / size
+
+
+@kernel
+def open_contact(t, i):
+    """p_n = 0, and no friction; what was given up stays as it is, to be unloaded."""
+    t.normal[i], t.p[i, 0] = OPEN, 0.0
+    if t.grip[i] != LOOSE:
+        t.p[i, 1] = t.p[i, 2] = 0.0
+    if t.grip[i] != KNOWN:
+        t.grip[i] = LOOSE
+
+
+@kernel
+def change(t, i, event, give_up):
+    """A contact moves to the sets that the event asks for, or, given up, out of them."""
+    if event == OPENS:
+        open_contact(t, i)
+        if give_up:
+            t.normal[i] = IGNORED
+    elif event == CLOSES:
+        t.u[i, 0] = 0.0
+        if give_up:
+            t.normal[i] = IGNORED
+        else:
+            close_contact(t, i)
+    elif give_up:
+        t.grip[i] = LOOSE
+    elif event == SLIPS:
+        slide(t, i)
+    else:  # in space it may still slide across d: that has its turn later
+        t.grip[i] = STUCK if math.hypot(t.u[i, 1], t.u[i, 2]) <= rounding(t) else HALF
+
+
+@kernel
+def close_contact(t, i):
+    """u_n = 0; its friction opposes its sliding from the first."""
+    t.normal[i] = CLOSED
+    if t.grip[i] != KNOWN and t.p[i, 1] == 0.0 and t.p[i, 2] == 0.0:
+        slides = math.hypot(t.u[i, 1], t.u[i, 2])
+        if slides > rounding(t):
+            t.grip[i] = SLIDING
+            t.direction[i, 0], t.direction[i, 1] = -t.u[i, 1] / slides, -t.u[i, 2] / slides
+        else:
+            t.grip[i], t.direction[i, 0], t.direction[i, 1] = STUCK, 1.0, 0.0

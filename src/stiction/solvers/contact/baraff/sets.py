@@ -1,0 +1,367 @@
+"""Index sets of Baraff's method, and the inverse that follows them.
+
+A contact is ignored, open (p_n = 0) or closed (u_n = 0); the friction of a closed one is
+
+    loose      p_t is left as it is: not yet considered, or given up for the time being
+    half       u_t = 0 along a direction e, p_t across it left as it is
+    stuck      u_t = 0                                        [Baraff1994, C_F]
+    sliding    p_t = mu p_n d with the recorded direction d   [Baraff1994, NC_F]
+    known      the same for good: dynamic friction, d against the slip
+
+So members are unknowns with one equation each: of a closed contact n (its column n + mu d·t if p_t is tied), and t
+along e and across it where it is held. The matrix of equations times columns is not symmetric once p_t is tied. Rows
+that the members hold already are left out: redundant contacts are the rule. They join when they begin to move.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated as Array
+from typing import Any, NamedTuple
+
+from stiction.arrays.compiled import kernel
+from stiction.arrays.dense import dot, invert, times, transposed_times
+from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.runs import add_row, row_dot
+from stiction.solvers.lcp.basis_inverse import border, strike
+
+IGNORED, OPEN, CLOSED = range(3)
+LOOSE, HALF, STUCK, SLIDING, KNOWN = range(5)
+
+DEPENDENT = 1e-14  # pivots below this part of their row and column are zero
+STALE = 1e-9  # diagonal entries of the inverse below this part of their row are not divided by
+NEGLIGIBLE = 1e-10  # the largest violation that may be taken for rounding where impulses are small
+SURE = 1e-15  # part of the largest impulse that always may
+REFINE = 1e-14  # residuals of the members' equations that are worth another pass
+
+
+class Sets(NamedTuple):
+    """The state of the method; the normal form's units. k: largest number of members, w: width of rows."""
+
+    parts: Any  # 1 if no contact has friction, else 3
+    rows: Any  # (n, 3, w)
+    segments: Any  # (n, 4)
+    bias: Any  # (n, 3)
+    mu: Any  # (n,)
+    free: Any  # (m,)
+    p: Array[Floats, "n", 3]
+    u: Array[Floats, "n", 3]
+    p_rate: Array[Floats, "n", 3]
+    u_rate: Array[Floats, "n", 3]
+    pushed: Array[Floats, "n", 3]  # the driven part of p_rate
+    direction: Array[Floats, "n", 2]  # d where it slides, e where it is held
+    level: Array[Floats, 2]  # what is rounding, as part of the largest impulse; and the largest impulse, at least 1
+    x: Array[Floats, "m"]
+    x_rate: Array[Floats, "m"]
+    wide: Array[Floats, "m"]
+    inverse: Array[Floats, "k", "k"]
+    columns: Array[Floats, "k", "w"]
+    equations: Array[Floats, "k", "w"]
+    rate: Array[Floats, "k"]  # of the members
+    entering: Array[Floats, "k"]
+    leaving: Array[Floats, "k"]
+    gathered: Array[Floats, "k"]
+    normal: Array[Ints, "n"]  # IGNORED, OPEN or CLOSED
+    grip: Array[Ints, "n"]  # LOOSE to KNOWN
+    place: Array[Ints, "n", 3]  # slots among the members, or -1
+    changes: Array[Ints, "n"]  # moves without progress
+    contact: Array[Ints, "k"]  # of the members
+    part: Array[Ints, "k"]  # 0: n, 1: t along e, 2: across it
+    pivots: Array[Ints, "k"]
+    stale: Array[Ints, 1]  # whether the inverse must be rebuilt
+
+
+class Turning(NamedTuple):
+    """Directions of friction that turn with the sliding (`turn`)."""
+
+    jacobian: Array[Floats, "k", "k"]
+    angle: Array[Floats, "k"]
+    which: Array[Ints, "k"]
+    pivots: Array[Ints, "k"]
+
+
+class Work(NamedTuple):
+    """The workspace."""
+
+    sets: Sets
+    turning: Turning
+
+
+layout(Sets, "n", "m", "w", k="min(3 * n, m) + 3")
+layout(Turning, "k")
+sizes, views = layout(Work, "n", "m", "w", k="min(3 * n, m) + 3")
+
+
+@kernel
+def carve(rows, segments, bias, mu, free, parts, floats, ints):
+    """The state of the method, and room for turning."""
+    return views(len(rows), len(free), rows.shape[2], parts, rows, segments, bias, mu, free, floats, ints)
+
+
+@kernel
+def begin(t, slip, noise):
+    """No impulses, all contacts ignored; where there is no friction or slip is known, p_t is tied for good."""
+    for i in range(len(t.mu)):
+        t.normal[i], t.grip[i], t.changes[i] = IGNORED, LOOSE, 0
+        t.direction[i, 0] = t.direction[i, 1] = 0.0
+        if t.mu[i] == 0.0 or t.parts == 1:
+            t.grip[i] = KNOWN
+        elif slip[i, 0] == slip[i, 0]:
+            t.grip[i], t.direction[i, 0], t.direction[i, 1] = KNOWN, -slip[i, 0], -slip[i, 1]
+        for c in range(3):
+            t.p[i, c], t.pushed[i, c], t.p_rate[i, c], t.u_rate[i, c], t.u[i, c] = 0.0, 0.0, 0.0, 0.0, 0.0
+            t.place[i, c] = -1
+    t.stale[0], t.level[0] = 0, noise
+    velocities(t)
+
+
+@kernel
+def velocities(t):
+    """x and u from p, from scratch."""
+    t.level[1] = 1.0
+    for j in range(len(t.x)):
+        t.x[j] = t.free[j]
+    for i in range(len(t.mu)):
+        for c in range(t.parts):
+            if t.p[i, c] != 0.0:
+                t.level[1] = max(t.level[1], abs(t.p[i, c]))
+                add_row(t.rows[i, c], t.segments[i], t.p[i, c], t.x)
+    for i in range(len(t.mu)):
+        for c in range(t.parts):
+            t.u[i, c] = row_dot(t.rows[i, c], t.segments[i], t.x) + t.bias[i, c]
+
+
+@kernel
+def tied(t, i):
+    return t.grip[i] == SLIDING or t.grip[i] == KNOWN
+
+
+@kernel
+def respond(t, k):
+    """x_rate = a push, given in it, plus what the members do to keep their equations; rate = theirs."""
+    for e in range(k):
+        t.rate[e] = 0.0
+    for attempt in range(4):
+        worst, size = 0.0, 1.0
+        for e in range(k):
+            t.gathered[e] = row_dot(t.equations[e], t.segments[t.contact[e]], t.x_rate)
+            worst = max(worst, abs(t.gathered[e]))
+            size = max(size, abs(t.rate[e]))
+        if worst == 0.0 or (attempt > 0 and worst <= REFINE * size):
+            break
+        times(t.inverse, t.gathered, k, t.entering)
+        for v in range(k):
+            t.rate[v] -= t.entering[v]
+            add_row(t.columns[v], t.segments[t.contact[v]], -t.entering[v], t.x_rate)
+
+
+@kernel
+def direct(t, k):
+    """Rates of everything for the impulses `pushed`; returns the largest rate of an impulse."""
+    for j in range(len(t.x)):
+        t.x_rate[j] = 0.0
+    for i in range(len(t.mu)):
+        for c in range(t.parts):
+            t.p_rate[i, c] = t.pushed[i, c]
+            if t.pushed[i, c] != 0.0:
+                add_row(t.rows[i, c], t.segments[i], t.pushed[i, c], t.x_rate)
+    respond(t, k)
+    for v in range(k):
+        i, rate = t.contact[v], t.rate[v]
+        e1, e2 = t.direction[i, 0], t.direction[i, 1]
+        if t.part[v] == 0:
+            t.p_rate[i, 0] += rate
+            if t.parts == 3 and tied(t, i):
+                t.p_rate[i, 1] += t.mu[i] * rate * e1
+                t.p_rate[i, 2] += t.mu[i] * rate * e2
+        elif t.part[v] == 1:
+            t.p_rate[i, 1] += rate * e1
+            t.p_rate[i, 2] += rate * e2
+        else:
+            t.p_rate[i, 1] -= rate * e2
+            t.p_rate[i, 2] += rate * e1
+    fastest = 0.0
+    for i in range(len(t.mu)):
+        for c in range(t.parts):
+            t.u_rate[i, c] = row_dot(t.rows[i, c], t.segments[i], t.x_rate)
+            fastest = max(fastest, abs(t.p_rate[i, c]))
+    return fastest
+
+
+@kernel
+def advance(t, step):
+    largest = 1.0
+    for j in range(len(t.x)):
+        t.x[j] += step * t.x_rate[j]
+    for i in range(len(t.mu)):
+        for c in range(t.parts):
+            t.p[i, c] += step * t.p_rate[i, c]
+            t.u[i, c] += step * t.u_rate[i, c]
+            largest = max(largest, abs(t.p[i, c]))
+    t.level[1] = largest
+
+
+@kernel
+def write_member(t, slot, i, part):
+    """Equation and column of a member."""
+    row, column, w = t.equations[slot], t.columns[slot], t.rows.shape[2]
+    n, t1, t2 = t.rows[i, 0], t.rows[i, 1], t.rows[i, 2]
+    e1, e2 = t.direction[i, 0], t.direction[i, 1]
+    if part == 0:
+        tie = t.mu[i] if t.parts == 3 and tied(t, i) else 0.0
+        for j in range(w):
+            row[j] = n[j]
+            column[j] = n[j] + tie * (e1 * t1[j] + e2 * t2[j])
+    else:
+        if part == 2:
+            e1, e2 = -e2, e1
+        for j in range(w):
+            row[j] = column[j] = e1 * t1[j] + e2 * t2[j]
+    t.contact[slot], t.part[slot] = i, part
+
+
+@kernel
+def join(t, k, i, part):
+    """A row becomes an equation and its impulse a member, unless the members hold it already; their number."""
+    if k + 1 > len(t.inverse):
+        return k
+    write_member(t, k, i, part)
+    w = t.rows.shape[2]
+    size = (dot(t.equations[k], t.equations[k], w) * dot(t.columns[k], t.columns[k], w)) ** 0.5
+    if not size > 1e-20:
+        return k
+    for j in range(len(t.x)):
+        t.x_rate[j] = t.wide[j] = 0.0
+    add_row(t.columns[k], t.segments[i], 1.0, t.x_rate)
+    respond(t, k)
+    pivot = row_dot(t.equations[k], t.segments[i], t.x_rate)
+    if not abs(pivot) > DEPENDENT * size:
+        return k
+    for v in range(k):
+        t.entering[v] = -t.rate[v]
+    if t.parts == 1:
+        border(t.inverse, k, t.entering, t.entering, pivot)
+    else:
+        add_row(t.equations[k], t.segments[i], 1.0, t.wide)
+        for v in range(k):
+            t.gathered[v] = row_dot(t.columns[v], t.segments[t.contact[v]], t.wide)
+        transposed_times(t.inverse, t.gathered, k, t.leaving)
+        border(t.inverse, k, t.entering, t.leaving, pivot)
+    t.place[i, part] = k
+    return k + 1
+
+
+@kernel
+def join_driven(t, k, i):
+    """A driven normal joins, without friction: its column has been answered by the drive itself."""
+    pivot = t.u_rate[i, 0]
+    if k + 1 > len(t.inverse) or not pivot > DEPENDENT * dot(t.rows[i, 0], t.rows[i, 0], t.rows.shape[2]):
+        return k
+    write_member(t, k, i, 0)
+    for v in range(k):
+        t.entering[v] = -t.rate[v]
+    border(t.inverse, k, t.entering, t.entering, pivot)
+    t.place[i, 0] = k
+    return k + 1
+
+
+@kernel
+def drop(t, k, slot):
+    """A member leaves; the last one takes its slot."""
+    size = 0.0
+    for j in range(k):
+        size = max(size, abs(t.inverse[slot, j]), abs(t.inverse[j, slot]))
+    if t.stale[0] == 0 and abs(t.inverse[slot, slot]) > STALE * size:
+        strike(t.inverse, k, slot, slot)
+    else:
+        t.stale[0] = 1
+    last = k - 1
+    t.place[t.contact[slot], t.part[slot]] = -1
+    if slot != last:
+        t.contact[slot], t.part[slot] = t.contact[last], t.part[last]
+        t.place[t.contact[slot], t.part[slot]] = slot
+        for j in range(t.rows.shape[2]):
+            t.equations[slot, j], t.columns[slot, j] = t.equations[last, j], t.columns[last, j]
+    return last
+
+
+@kernel
+def renew(t, k):
+    """The inverse from scratch; members whose rows depend on the others' are left out. The number of members."""
+    t.stale[0] = 0
+    for e in range(k):
+        for j in range(len(t.wide)):
+            t.wide[j] = 0.0
+        add_row(t.equations[e], t.segments[t.contact[e]], 1.0, t.wide)
+        for v in range(k):
+            t.inverse[e, v] = row_dot(t.columns[v], t.segments[t.contact[v]], t.wide)
+    if invert(t.inverse, t.pivots, k):
+        sound = True
+        for e in range(k):
+            for v in range(k):
+                if not abs(t.inverse[e, v]) * DEPENDENT < 1.0:
+                    sound = False
+        if sound:
+            return k
+    size = 0
+    for v in range(k):
+        i, part = t.contact[v], t.part[v]
+        t.place[i, part] = -1
+        size = join(t, size, i, part)  # writes to slots that have been read
+    return size
+
+
+@kernel
+def place_contact(t, k, i):
+    """Members of a contact anew, as its sets say; the number of all members."""
+    for part in range(t.parts - 1, -1, -1):
+        if t.place[i, part] >= 0:
+            k = drop(t, k, t.place[i, part])
+    if t.stale[0] == 1:
+        k = renew(t, k)
+    if t.normal[i] == CLOSED:
+        k = join(t, k, i, 0)
+        if t.grip[i] == HALF or t.grip[i] == STUCK:
+            k = join(t, k, i, 1)
+        if t.grip[i] == STUCK:
+            k = join(t, k, i, 2)
+    return k
+
+
+@kernel
+def settle(t, k):
+    """One step of iterative refinement of the members, with p_t tied exactly, and everything anew."""
+    for i in range(len(t.mu)):
+        if t.parts == 3 and tied(t, i):
+            t.p[i, 1] = t.mu[i] * t.p[i, 0] * t.direction[i, 0]
+            t.p[i, 2] = t.mu[i] * t.p[i, 0] * t.direction[i, 1]
+    velocities(t)
+    for e in range(k):
+        i, e1, e2 = t.contact[e], t.direction[t.contact[e], 0], t.direction[t.contact[e], 1]
+        if t.part[e] == 0:
+            t.gathered[e] = t.u[i, 0]
+        elif t.part[e] == 1:
+            t.gathered[e] = e1 * t.u[i, 1] + e2 * t.u[i, 2]
+        else:
+            t.gathered[e] = e1 * t.u[i, 2] - e2 * t.u[i, 1]
+    times(t.inverse, t.gathered, k, t.entering)
+    for v in range(k):
+        i, change = t.contact[v], -t.entering[v]
+        e1, e2 = t.direction[i, 0], t.direction[i, 1]
+        if t.part[v] == 0:
+            t.p[i, 0] += change
+            if t.parts == 3 and tied(t, i):
+                t.p[i, 1] = t.mu[i] * t.p[i, 0] * e1
+                t.p[i, 2] = t.mu[i] * t.p[i, 0] * e2
+        elif t.part[v] == 1:
+            t.p[i, 1] += change * e1
+            t.p[i, 2] += change * e2
+        else:
+            t.p[i, 1] -= change * e2
+            t.p[i, 2] += change * e1
+    velocities(t)
+
+
+@kernel
+def rounding(t):
+    """Violations below this are rounding."""
+    return min(t.level[0] * t.level[1], max(NEGLIGIBLE, SURE * t.level[1]))

@@ -1,0 +1,106 @@
+"""Anderson acceleration of Gauss–Seidel sweeps.
+
+A sweep maps p to g(p). From the last differences of p - g(p) and of g(p), the combination is taken at which p - g(p)
+would vanish in the least-squares sense if the map were affine there, as it is while no contact changes its mode. A
+point from which the next sweep goes twice as far as the shortest so far is not trusted: the memory is emptied.
+[Anderson1965, WalkerNi2011]
+"""
+
+from __future__ import annotations
+
+from typing import Annotated as Array
+from typing import NamedTuple
+
+from stiction.arrays.compiled import kernel
+from stiction.arrays.dense import cholesky, cholesky_solve, dot
+from stiction.arrays.layout import Floats, layout
+from stiction.solvers.contact.cone_newton.one_contact import EXACT, into_cone, residual, set_velocity, sweep
+
+MEMORY = 10
+TRUST = 4.0  # squared step of a sweep, over that of the shortest, at which an accelerated point is dropped
+RIDGE = 1e-12  # added to the Gram matrix, in units of its trace
+
+
+class Memory(NamedTuple):
+    """The last sweeps."""
+
+    move: Array[Floats, "3 * n"]  # g(p) - p
+    last_move: Array[Floats, "3 * n"]
+    last: Array[Floats, "3 * n"]  # g(p) before
+    moves: Array[Floats, "memory", "3 * n"]  # differences of moves
+    images: Array[Floats, "memory", "3 * n"]  # differences of g(p)
+    gram: Array[Floats, "memory", "memory"]  # of moves
+    factor: Array[Floats, "memory", "memory"]
+    weights: Array[Floats, "memory"]
+
+
+memory_sizes, carve_memory = layout(Memory, "n", memory=f"{MEMORY}")
+
+
+@kernel
+def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_sweeps):
+    """Sweep from `point`; `best`, of residual `least`, keeps the best impulses. Returns (its residual, sweeps)."""
+    p, size = point.p.reshape(-1), 3 * len(point.p)
+    kept = best.reshape(-1)
+    t = memory
+    shortest, held, accelerated = 1e300, 0, False
+    set_velocity(contacts, point)
+    for count in range(1, max_sweeps + 1):
+        for j in range(size):
+            t.move[j] = -p[j]
+        sweep(contacts, point, EXACT)
+        for j in range(size):
+            t.move[j] += p[j]
+        square = dot(t.move, t.move, size)
+        largest, _ = residual(contacts, point)
+        if largest < least:
+            least = largest
+            for j in range(size):
+                kept[j] = p[j]
+        if least <= tolerance:
+            return least, count
+        dropped = accelerated and square > TRUST * shortest
+        if dropped:
+            held, shortest = 0, square
+        else:
+            shortest = min(shortest, square)
+            if count > 1:
+                remember(t, p, held)
+                held += 1
+        for j in range(size):
+            t.last_move[j], t.last[j] = t.move[j], p[j]
+        accelerated = held > 0 and not dropped and combine(t, min(held, MEMORY), p)
+        if accelerated:
+            into_cone(point.p, contacts.friction)
+            set_velocity(contacts, point)
+    return least, max_sweeps
+
+
+@kernel
+def remember(t, p, held):
+    """Differences from the sweep before take the oldest place."""
+    size, k = len(p), held % MEMORY
+    for j in range(size):
+        t.moves[k, j], t.images[k, j] = t.move[j] - t.last_move[j], p[j] - t.last[j]
+    for a in range(min(held + 1, MEMORY)):
+        t.gram[a, k] = t.gram[k, a] = dot(t.moves[a], t.moves[k], size)
+
+
+@kernel
+def combine(t, held, p):
+    """p -= images · weights, which makes move - moves · weights least; False, and p kept, if that is singular."""
+    size, trace = len(p), 0.0
+    for a in range(held):
+        t.weights[a] = dot(t.moves[a], t.move, size)
+        trace += t.gram[a, a]
+    for a in range(held):
+        for b in range(a + 1):
+            t.factor[a, b] = t.gram[a, b]
+        t.factor[a, a] += RIDGE * trace
+    if cholesky(t.factor, held) < held:
+        return False
+    cholesky_solve(t.factor, held, t.weights)
+    for a in range(held):
+        for j in range(size):
+            p[j] -= t.weights[a] * t.images[a, j]
+    return True

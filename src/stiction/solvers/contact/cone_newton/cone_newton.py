@@ -1,0 +1,460 @@
+"""Newton's method for Coulomb friction on the circular cone.
+
+    p_n = max(0, p_n - u_n),      p_t = proj(p_t - u_t, disc of radius mu max(0, p_n - u_n)),      u = L Lᵀ p + offset
+
+(Alart and Curnier's map; contacts have unit size.) Linearised where it is, each contact says dp = a - G du: open ones
+give up their impulse, sticking and sliding ones stop their velocity, softened by ε, and the impulse of a sliding one
+turns with its velocity. With dx = Lᵀ dp this is a system in velocity space, (I + sum of L_iᵀ G_i L_i) dx = Lᵀ a, of
+size m however many contacts there are; the 3n × 3n Delassus matrix may be singular. ε follows the residual to zero.
+
+Where many contacts join the same bodies, Newton's method is tried on few of them first (`few`). On all, sweeps of
+exact one-contact solves come first. What then stalls goes into cycles from the best point: more sweeps, Anderson-
+accelerated sweeps, proximal steps, a perturbation, each followed by Newton's method again. After a round of these,
+contacts are scaled by what they bear, the best point is forgotten, and the next round begins afresh. Nothing is
+guaranteed, since friction is not monotone; a solve that ends without reaching its tolerance says so, and `Auto` then
+begins at answers for pyramids, and tries more cycles.
+
+[AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Annotated as Array
+
+import numpy as np
+
+from stiction.arrays.compiled import kernel, shared, workspace
+from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.runs import add_rows, rows_dot
+from stiction.problems.normal_form import SMALL, trim
+from stiction.solvers.contact.cone_newton.anderson import Memory, accelerated_sweeps
+from stiction.solvers.contact.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
+from stiction.solvers.contact.cone_newton.one_contact import (
+    EXACT,
+    Contacts,
+    alart_curnier,
+    evaluate,
+    into_cone,
+    set_delassus,
+    set_velocity,
+    sweep,
+)
+from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
+from stiction.solvers.contact.cone_newton.step import DIVERGED, Search, newton
+from stiction.solvers.contact.cone_newton.system import OPEN, System
+from stiction.solvers.contact.cone_newton.working_set import few, group
+from stiction.solvers.contract import STATUS, ContactProposal, Contract
+from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.problems.contact import ContactProblem
+    from stiction.problems.normal_form import Whitened
+
+STAGES = 5  # of a round: afresh; sweeps; accelerated sweeps; proximal steps; a perturbation
+FIRST_SWEEPS, ROUGH = 2, 1e-2  # and how accurate they are
+MORE_SWEEPS, MOST_SWEEPS = 50, 800  # of the first cycle that sweeps again, and of the last
+PROXIMAL_STEPS = 1000  # Newton steps of proximal ones
+PRESSURE = 0.05  # normal impulse that a perturbation adds at most
+SOFTNESS = 0.01  # ε over the residual
+WARM_SOFTNESS = 1e-4  # the same, from a start
+STALLED, FAIR = 1e2, 1e-9  # tolerances, and the violation at most, at which a solve ends that has stalled once
+NOISE = 1e-15  # residual, in units of the largest impulse, that rounding leaves
+MARGIN = 0.5  # part of the tolerance that Newton's method aims at, because impulses are put into their cones after it
+ROUNDING = 1e-13  # residual, in units of the normal form, below which only rounding is left
+LAST_DIGIT = 5e-16  # of an impulse
+CORRECTIONS = 8  # solves for what is not symmetric in a Delassus matrix
+NEGLIGIBLE = 1e-13  # velocity, in units of the normal form, that needs no correction
+BURDEN = 100.0  # impulse, in units of the normal form, of a contact whose start is balanced
+FAR = 1e-9  # violation of the law, in units of the normal form, of impulses that are no answer yet
+NONE = np.empty((0, 3))
+
+
+@dataclass(frozen=True)
+class ConeNewton:
+    """Newton's method for contact with Coulomb friction on the circular cone.
+
+    max_cycles: starts of Newton's method
+    max_steps: Newton steps in a cycle, one m × m system each
+    tolerance: violation, in units of the largest free contact velocity, at which a solve stops; after a stall, a
+        hundred times that is accepted, but never more than 1e-9
+    """
+
+    max_cycles: int = 20
+    max_steps: int = 80
+    tolerance: float = 1e-10
+
+    contract: ClassVar[Contract] = Contract(
+        matrix="contact",
+        guarantee="none, since friction is not monotone; in practice nearly always, also with redundant contacts",
+        cost="2 to 20 systems of size m, O(m³) for coupled velocities and less for free bodies; linear in n",
+        choose="friction is meant on the circular cone",
+        warm=True,
+        laws=("cone",),
+    )
+
+    def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
+        answer = self._solve(problem, NONE if start is None else np.ascontiguousarray(start))
+        return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse)
+
+    def _solve(self, problem: ContactProblem, start: NDArray[np.float64]) -> Answer:
+        white = trimmed(problem.whitened)
+        answer = self._run(white, white.bias, start)
+        if problem.delassus is None or problem.n == 0:
+            return answer
+        # Solve again with E p added to the free velocities, E = W - L Lᵀ, until that changes nothing.
+        n = problem.n
+        size = np.repeat(white.scale, 3)
+        rows = white.rows.reshape(3 * n, -1)
+        rest = size[:, None] * problem.delassus * size - rows @ rows.T
+        added = np.zeros(3 * n)
+        for _ in range(CORRECTIONS):
+            wanted = rest @ white.scaled(answer.impulse).ravel()
+            if answer.status != SOLVED or np.abs(wanted - added).max() <= NEGLIGIBLE:
+                break
+            added = wanted
+            more = self._run(white, white.bias + added.reshape(n, 3), answer.impulse)
+            answer = more._replace(steps=answer.steps + more.steps)
+        return answer
+
+    def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64]) -> Answer:
+        n, _, width = white.rows.shape
+        impulse = np.empty((n, 3))
+        status, steps, violation = cone_newton(
+            white.rows, white.segments, white.free, bias, white.friction, white.scale, white.tau, white.pace, start,
+            self.max_cycles, self.max_steps, self.tolerance, *workspace(*sizes(n, len(white.free), width)), impulse,
+        )  # fmt: skip
+        return Answer(status, steps, violation, impulse)
+
+
+def trimmed(white: Whitened) -> Whitened:
+    """The same with runs of velocities cut where nothing moves them."""
+    if (
+        white.record is None
+        or len(white.kept)
+        or not ((white.segments[:, 3] == 0) & (white.segments[:, 1] > SMALL)).any()
+    ):
+        return white
+    rows, runs = white.rows.copy(), white.segments.copy()
+    trim(rows, runs)
+    runs.flags.writeable = False
+    return white._replace(rows=rows, segments=runs)
+
+
+class Answer(NamedTuple):
+    """What the kernel found."""
+
+    status: int
+    steps: int
+    violation: float  # of the law, over the largest free contact velocity, as the judge measures it
+    impulse: NDArray[np.float64]  # (n, 3) N s
+
+
+class Whole(NamedTuple):
+    """All contacts of a problem, as they came."""
+
+    rows: Any  # (n, 3, k)
+    segments: Any  # (n, 4)
+    offset: Any  # (n, 3) contact velocities without impulses
+    friction: Any  # (n,)
+
+
+class Work(NamedTuple):
+    """The workspace, for n contacts and m velocities, of b free bodies (0 if they are not)."""
+
+    contacts: Contacts
+    search: Search
+    system: System
+    memory: Memory
+    weight: Array[Floats, "n"]
+    offset: Array[Floats, "n", 3]
+    groups: Array[Ints, "n + 1"]
+    chosen: Array[Ints, "n"]
+    taken: Array[Ints, "n"]
+
+
+work_sizes, carve = layout(Work, "n", "m", "b", "width")
+
+
+@shared
+def sizes(n: int, m: int, width: int) -> tuple[int, int]:
+    """Floats and ints of the workspace, whether velocities turn out to be those of free bodies or not."""
+    one, other = work_sizes(n, m, 0, width), work_sizes(n, m, m // SIZE, width)
+    return max(one[0], other[0]), max(one[1], other[1])
+
+
+@kernel
+def cone_newton(
+    rows, segments, free, bias, friction, scale, tau, pace, start, max_cycles, max_steps, tolerance, floats, ints, p
+):
+    """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`."""
+    n, m = len(p), len(free)
+    b = m // SIZE if of_free_bodies(segments, m) else 0
+    contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
+        n, m, b, rows.shape[2], floats, ints
+    )
+    whole = Whole(rows, segments, offset, friction)
+    violation = of_start(whole, free, bias, scale, tau, pace, start, search.now.x)
+    if violation <= tolerance:
+        copy_rows(start, p)
+        return SOLVED, 0, violation
+    enough = survey(whole, free, bias, scale, tau, pace, tolerance, weight)
+    warm = begin_at(start, scale, tau, p)
+    if b > 0:
+        order_bodies(segments, system.blocks)
+    found, steps, violation = False, 0, DIVERGED
+    runs, crowded = group(segments, groups)
+    if 2 * crowded > n:
+        found, steps = few(
+            whole, groups, runs, warm, enough, WARM_SOFTNESS if warm else SOFTNESS, max_steps,
+            contacts, search, system, chosen, taken, p,
+        )  # fmt: skip
+        violation = enough
+    if not found:
+        begin(whole, contacts)
+        more, violation = cycles(
+            contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p
+        )
+        steps += more
+        found = negligible(violation, relaxed(tolerance), weight, p)
+    for i in range(n):
+        for c in range(3):
+            p[i, c] *= scale[i] * tau
+    return SOLVED if found else MAX_ITERATIONS, steps, violation
+
+
+@kernel
+def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p):
+    """From p to a better p; returns (Newton steps, violation)."""
+    now, best = search.now, search.best
+    copy_rows(p, now.p)
+    copy_rows(p, best)
+    for i in range(len(p)):
+        system.mode[i] = OPEN
+    least, _ = evaluate(contacts, now)
+    violation = keep_better(contacts, now, weight, DIVERGED, p)
+    steps, sweeps, seed = 0, MORE_SWEEPS, 1
+    for cycle in range(max_cycles):
+        if cycle == 1:
+            enough *= relaxed(tolerance) / tolerance
+            tolerance = relaxed(tolerance)
+        if negligible(violation, tolerance, weight, p):
+            break
+        stage = cycle % STAGES
+        softness = SOFTNESS * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
+        if cycle == 0 and warm:
+            softness = WARM_SOFTNESS
+            if burdened(p):
+                balance(contacts, p)
+                least = begin_balanced(p, contacts, search)
+        elif cycle == 0:
+            sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
+        elif stage == 0:
+            balance(contacts, p)
+            seed, least = begin_again(p, cycle % 2, seed, contacts, search), DIVERGED
+            sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
+        elif stage == 1:
+            sweep_often(contacts, now, sweeps, EXACT)
+        elif stage == 2:
+            least, _ = accelerated_sweeps(contacts, now, best, least, memory, enough, sweeps)
+            copy_rows(best, now.p)
+            sweeps = min(4 * sweeps, MOST_SWEEPS)
+        elif stage == 3:
+            least, count = proximal(contacts, search, system, least, MARGIN * enough, PROXIMAL_STEPS)
+            steps += count
+            copy_rows(best, now.p)
+        else:
+            seed = perturb(now.p, seed)
+        target = max(MARGIN * enough, rounding(contacts, now.p))
+        least, count = newton(contacts, search, system, least, target, softness, max_steps, False)
+        steps += count
+        copy_rows(best, now.p)
+        into_cone(now.p, contacts.friction)
+        evaluate(contacts, now)
+        violation = keep_better(contacts, now, weight, violation, p)
+    return steps, violation
+
+
+@kernel
+def relaxed(tolerance):
+    """What is asked for where Newton's method has stalled: the last digits of a heap in motion cost the most steps."""
+    return max(tolerance, min(STALLED * tolerance, FAIR))
+
+
+@kernel
+def of_start(whole, free, bias, scale, tau, pace, start, x):
+    """The violation of the impulses to begin with, which are the answer already of things at rest; x: scratch."""
+    if len(start) != len(bias):
+        return DIVERGED
+    for k in range(len(free)):
+        x[k] = free[k]
+    for i in range(len(start)):
+        unit = 1.0 / (scale[i] * tau)
+        add_rows(whole.rows[i], whole.segments[i], unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], x)
+    largest = 0.0
+    for i in range(len(start)):
+        unit = 1.0 / (scale[i] * tau)
+        u0, u1, u2 = rows_dot(whole.rows[i], whole.segments[i], x)
+        off, _ = alart_curnier(
+            unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], u0 + bias[i, 0], u1 + bias[i, 1],
+            u2 + bias[i, 2], whole.friction[i],
+        )  # fmt: skip
+        if not off <= FAR:
+            return DIVERGED
+        largest = max(largest, off * tau / (scale[i] * pace[i]))
+    return largest
+
+
+@kernel
+def survey(whole, free, bias, scale, tau, pace, tolerance, weight):
+    """Set the contact velocities without impulses, and weights; returns the small enough residual of the normal form.
+
+    The judge measures velocities against the largest of a contact's island; the normal form, each by its contact's
+    size. A contact's weight is the ratio of the two units.
+    """
+    heaviest = 0.0
+    for i in range(len(bias)):
+        u0, u1, u2 = rows_dot(whole.rows[i], whole.segments[i], free)
+        whole.offset[i, 0], whole.offset[i, 1], whole.offset[i, 2] = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2]
+        weight[i] = tau / (scale[i] * pace[i])
+        heaviest = max(heaviest, weight[i])
+    return max(tolerance / max(heaviest, 1.0), ROUNDING)
+
+
+@kernel
+def begin_at(start, scale, tau, p):
+    """p = `start` in units of the normal form if there is one and it is finite, else zero; whether there was one."""
+    warm = len(start) == len(p) and len(p) > 0
+    for i in range(len(start)):
+        for c in range(3):
+            warm = warm and abs(start[i, c]) < DIVERGED * scale[i] * tau
+    for i in range(len(p)):
+        for c in range(3):
+            p[i, c] = start[i, c] / (scale[i] * tau) if warm else 0.0
+    return warm
+
+
+@kernel
+def begin(whole, contacts):
+    """All contacts, at their own size."""
+    for i in range(len(whole.friction)):
+        contacts.stretch[i], contacts.friction[i] = 1.0, whole.friction[i]
+        for a in range(4):
+            contacts.segments[i, a] = whole.segments[i, a]
+        for a in range(3):
+            contacts.offset[i, a] = whole.offset[i, a]
+            for k in range(whole.rows.shape[2]):
+                contacts.rows[i, a, k] = whole.rows[i, a, k]
+    set_delassus(contacts)
+
+
+@kernel
+def begin_again(p, part, seed, contacts, search):
+    """Begin at this part of p, perturbed; returns the next seed."""
+    now = search.now
+    for i in range(len(p)):
+        for c in range(3):
+            now.p[i, c] = part * p[i, c] / contacts.stretch[i]
+    seed = perturb(now.p, seed)
+    set_velocity(contacts, now)
+    copy_rows(now.p, search.best)
+    return seed
+
+
+@kernel
+def negligible(violation, tolerance, weight, p):
+    """Whether a violation is small enough, or what rounding leaves of velocities after impulses as large as these."""
+    largest = 0.0
+    for i in range(len(p)):
+        largest = max(largest, weight[i] * max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])))
+    return violation <= max(tolerance, NOISE * largest)
+
+
+@kernel
+def rounding(contacts, p):
+    """What rounding leaves of the velocity of a contact that bears the most, as far as it is stretched."""
+    largest = 0.0
+    for i in range(len(p)):
+        square = contacts.stretch[i] * contacts.stretch[i]
+        largest = max(largest, square * max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])))
+    return LAST_DIGIT * largest
+
+
+@kernel
+def keep_better(contacts, point, weight, violation, p):
+    """Keep the point's impulses in p, without stretches, if they violate the law less; returns the lesser violation."""
+    largest = 0.0
+    for i in range(len(p)):
+        c = contacts.stretch[i]
+        q, u = point.p[i], point.u[i]
+        worst, _ = alart_curnier(c * q[0], c * q[1], c * q[2], u[0] / c, u[1] / c, u[2] / c, contacts.friction[i])
+        worst *= weight[i]
+        if not worst <= largest:
+            largest = worst
+    if not largest < violation:
+        return violation
+    for i in range(len(p)):
+        for c in range(3):
+            p[i, c] = contacts.stretch[i] * point.p[i, c]
+    return largest
+
+
+@kernel
+def sweep_often(contacts, point, times, accuracy):
+    for _ in range(times):
+        sweep(contacts, point, accuracy)
+
+
+@kernel
+def balance(contacts, p):
+    """Stretch contacts that carry far more than moves them, so that impulses and velocities are of one size again.
+
+    A light block between heavy ones gives way easily by itself, but bears their load: measured by its own response, its
+    velocity would hardly ever decide its mode.
+    """
+    for i in range(len(p)):
+        stretch = max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2]), 1.0) ** 0.5
+        factor = stretch / contacts.stretch[i]
+        contacts.stretch[i] = stretch
+        for a in range(3):
+            contacts.offset[i, a] *= factor
+            for b in range(3):
+                contacts.delassus[i, a, b] *= factor * factor
+            for k in range(contacts.rows.shape[2]):
+                contacts.rows[i, a, k] *= factor
+
+
+@kernel
+def burdened(p):
+    """Whether some contact bears far more than would stop it."""
+    for i in range(len(p)):
+        if max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])) > BURDEN:
+            return True
+    return False
+
+
+@kernel
+def begin_balanced(p, contacts, search):
+    """Begin at p where contacts are stretched; returns the residual."""
+    now = search.now
+    for i in range(len(p)):
+        for c in range(3):
+            now.p[i, c] = p[i, c] / contacts.stretch[i]
+    copy_rows(now.p, search.best)
+    least, _ = evaluate(contacts, now)
+    return least
+
+
+@kernel
+def perturb(p, seed):
+    """Multiply each contact's impulse by a random number up to two, and press a little; returns the next seed."""
+    for i in range(len(p)):
+        seed = seed * 16807 % 2147483647  # Lehmer's generator
+        chance = seed / 2147483647.0
+        for c in range(3):
+            p[i, c] *= 2.0 * chance
+        p[i, 0] += PRESSURE * chance
+    return seed

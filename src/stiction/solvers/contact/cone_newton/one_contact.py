@@ -1,0 +1,234 @@
+"""One contact with Coulomb friction, solved exactly; and sweeps of that over all contacts.
+
+In the normal form, contact i adds L_iᵀ p_i to x and sees the velocity u_i = L_i x + offset_i. Alone, it solves
+
+    u = D p + b,      0 <= p_n ⊥ u_n >= 0,      |p_t| <= mu p_n,      p_t opposed to u_t where it slides
+
+with D = L_i L_iᵀ and b the velocity that the others leave it. Either p = 0, or u = 0 (stick), or it slides: u_n = 0 and
+p_t = -λ' u_t on the rim of the cone, one equation in one unknown λ', bracketed and solved by Newton's method. Doing so
+contact by contact is the nonlinear Gauss–Seidel method [Jean1999, MoreauJean1992].
+
+How far impulses are from an answer is told by the Alart–Curnier map [AlartCurnier1991] (contacts have unit size):
+
+    p_n - max(0, p_n - u_n),      p_t - proj(p_t - u_t, disc of radius mu max(0, p_n - u_n))
+"""
+
+from __future__ import annotations
+
+from typing import Annotated as Array
+from typing import NamedTuple
+
+from stiction.arrays.compiled import kernel, sums
+from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.runs import add_rows, rows_dot
+
+DEAF = 1e-14  # normal response of a contact to its own impulse, in units of its size, that counts as none
+BLUNT = 1e-14  # added to the tangential responses, in units of their sum: one of them is zero in the plane
+MAX_ROOT_STEPS = 60  # halvings would take 53
+EXACT = 1e-15  # relative error of a root that cannot be improved
+TINY = 1e-300
+
+
+class Contacts(NamedTuple):
+    """The contacts of a problem in normal form."""
+
+    rows: Array[Floats, "n", 3, "width"]  # L_i, at the velocities that it touches
+    segments: Array[Ints, "n", 4]  # start and length of the two runs of velocities that it touches
+    offset: Array[Floats, "n", 3]  # contact velocities without impulses
+    friction: Array[Floats, "n"]  # mu
+    delassus: Array[Floats, "n", 3, 3]  # D_i = L_i L_iᵀ
+    stretch: Array[Floats, "n"]  # by which rows and velocities were multiplied, and impulses divided
+
+
+class Point(NamedTuple):
+    """Impulses and what follows from them."""
+
+    p: Array[Floats, "n", 3]  # impulses n, t1, t2
+    x: Array[Floats, "m"]  # sum of L_iᵀ p_i
+    u: Array[Floats, "n", 3]  # L_i x + offset_i
+
+
+layout(Contacts, "n", "width")
+layout(Point, "n", "m")
+
+
+@kernel
+def set_delassus(contacts):
+    """D_i = L_i L_iᵀ."""
+    for i in range(len(contacts.friction)):
+        set_one_delassus(contacts, i)
+
+
+@sums
+def set_one_delassus(contacts, i):
+    width = contacts.segments[i, 1] + contacts.segments[i, 3]
+    r0, r1, r2, D = contacts.rows[i, 0], contacts.rows[i, 1], contacts.rows[i, 2], contacts.delassus[i]
+    d00, d01, d02, d11, d12, d22 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(width):
+        a, b, c = r0[j], r1[j], r2[j]
+        d00 += a * a
+        d01 += a * b
+        d02 += a * c
+        d11 += b * b
+        d12 += b * c
+        d22 += c * c
+    D[0, 0], D[1, 1], D[2, 2] = d00, d11, d22
+    D[0, 1], D[0, 2], D[1, 2] = d01, d02, d12
+    D[1, 0], D[2, 0], D[2, 1] = d01, d02, d12
+
+
+@kernel
+def evaluate(contacts, point):
+    """Set x and u from p; returns as `residual` does."""
+    set_velocity(contacts, point)
+    return residual(contacts, point)
+
+
+@kernel
+def set_velocity(contacts, point):
+    """x = sum of L_iᵀ p_i."""
+    p, x = point.p, point.x
+    for j in range(len(x)):
+        x[j] = 0.0
+    for i in range(len(p)):
+        if p[i, 0] != 0.0 or p[i, 1] != 0.0 or p[i, 2] != 0.0:
+            add_rows(contacts.rows[i], contacts.segments[i], p[i, 0], p[i, 1], p[i, 2], x)
+
+
+@kernel
+def residual(contacts, point):
+    """Set u from x; returns the Alart–Curnier map's largest entry and its square. NaN comes through."""
+    p, x, u, offset = point.p, point.x, point.u, contacts.offset
+    largest, square = 0.0, 0.0
+    for i in range(len(p)):
+        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
+        u0, u1, u2 = u0 + offset[i, 0], u1 + offset[i, 1], u2 + offset[i, 2]
+        u[i, 0], u[i, 1], u[i, 2] = u0, u1, u2
+        worst, squared = alart_curnier(p[i, 0], p[i, 1], p[i, 2], u0, u1, u2, contacts.friction[i])
+        square += squared
+        if not worst <= largest:
+            largest = worst
+    return largest, square
+
+
+@kernel
+def alart_curnier(p0, p1, p2, u0, u1, u2, mu):
+    """Largest entry of a contact's map, and its square."""
+    y0, y1, y2 = p0 - u0, p1 - u1, p2 - u2
+    normal = y0 if y0 > 0.0 else 0.0
+    radius, length = mu * normal, (y1 * y1 + y2 * y2) ** 0.5
+    part = 1.0 if length <= radius else radius / length
+    f0, f1, f2 = abs(p0 - normal), abs(p1 - part * y1), abs(p2 - part * y2)
+    return max(f0, f1, f2), f0 * f0 + f1 * f1 + f2 * f2
+
+
+@kernel
+def into_cone(p, friction):
+    """Shorten tangential impulses to the rim of their cones; contacts that pull get none."""
+    for i in range(len(p)):
+        length, radius = (p[i, 1] * p[i, 1] + p[i, 2] * p[i, 2]) ** 0.5, friction[i] * p[i, 0]
+        if p[i, 0] <= 0.0:
+            p[i, 0], p[i, 1], p[i, 2] = 0.0, 0.0, 0.0
+        elif length > radius:
+            p[i, 1] *= radius / length
+            p[i, 2] *= radius / length
+
+
+@kernel
+def sweep(contacts, point, accuracy):
+    """Solve each contact once, given the others' latest impulses; p and x follow, u does not.
+
+    accuracy: relative error of a sliding contact's impulse; it lies on the rim of its cone in any case
+    """
+    p, x, offset = point.p, point.x, contacts.offset
+    for i in range(len(p)):
+        p0, p1, p2 = p[i, 0], p[i, 1], p[i, 2]
+        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
+        u0, u1, u2 = u0 + offset[i, 0], u1 + offset[i, 1], u2 + offset[i, 2]
+        if p0 == 0.0 and u0 >= 0.0 and p1 == 0.0 and p2 == 0.0:
+            continue
+        D = contacts.delassus[i]
+        b0 = u0 - (D[0, 0] * p0 + D[0, 1] * p1 + D[0, 2] * p2)
+        b1 = u1 - (D[1, 0] * p0 + D[1, 1] * p1 + D[1, 2] * p2)
+        b2 = u2 - (D[2, 0] * p0 + D[2, 1] * p1 + D[2, 2] * p2)
+        p[i, 0], p[i, 1], p[i, 2] = solve_contact(D, b0, b1, b2, contacts.friction[i], accuracy)
+        add_rows(contacts.rows[i], contacts.segments[i], p[i, 0] - p0, p[i, 1] - p1, p[i, 2] - p2, x)
+
+
+@kernel
+def solve_contact(D, b0, b1, b2, mu, accuracy):
+    """The impulse of one contact with response D, free velocity b and friction mu; `accuracy` as for `sweep`."""
+    if b0 >= 0.0 or D[0, 0] <= DEAF:
+        return 0.0, 0.0, 0.0
+    if mu <= 0.0:
+        return -b0 / D[0, 0], 0.0, 0.0
+    # With u_n = 0 eliminated: u_t = S p_t + c.
+    a1, a2, inverse = D[0, 1], D[0, 2], 1.0 / D[0, 0]
+    blunt = BLUNT * (D[1, 1] + D[2, 2])
+    s11, s12, s22 = (
+        D[1, 1] - a1 * a1 * inverse + blunt,
+        D[1, 2] - a1 * a2 * inverse,
+        D[2, 2] - a2 * a2 * inverse + blunt,
+    )
+    c1, c2 = b1 - a1 * b0 * inverse, b2 - a2 * b0 * inverse
+    determinant = s11 * s22 - s12 * s12
+    if determinant > 0.0:
+        p1, p2 = (s12 * c2 - s22 * c1) / determinant, (s12 * c1 - s11 * c2) / determinant
+        p0 = -(b0 + a1 * p1 + a2 * p2) * inverse
+        if p0 >= 0.0 and p1 * p1 + p2 * p2 <= mu * mu * p0 * p0:
+            return p0, p1, p2
+    # In the principal axes of S: v and v turned by a right angle.
+    large, small, v1, v2 = principal_axes(s11, s12, s22)
+    d1, d2 = v1 * c1 + v2 * c2, v1 * c2 - v2 * c1
+    a1, a2 = v1 * a1 + v2 * a2, v1 * a2 - v2 * a1
+    x1, x2, p0 = rim(b0, d1, d2, a1, a2, inverse, large, small, mu, accuracy)
+    return p0, v1 * x1 - v2 * x2, v2 * x1 + v1 * x2
+
+
+@kernel
+def principal_axes(s11, s12, s22):
+    """Eigenvalues of a symmetric 2 × 2 matrix, the larger first, and the unit vector of the larger."""
+    mean, half = 0.5 * (s11 + s22), 0.5 * (s11 - s22)
+    root = (half * half + s12 * s12) ** 0.5
+    # Of the two formulas for the vector, the one without cancellation.
+    v1, v2 = (half + root, s12) if half >= 0.0 else (s12, root - half)
+    length = (v1 * v1 + v2 * v2) ** 0.5
+    if not length > TINY:
+        return mean, mean, 1.0, 0.0
+    return mean + root, max(mean - root, 0.0), v1 / length, v2 / length
+
+
+@kernel
+def rim(b0, d1, d2, a1, a2, inverse, large, small, mu, accuracy):
+    """Sliding: p_t = -d / (S + λ) on |p_t| = mu p_n; returns p_t in the principal axes, and p_n.
+
+    λ in [0, ∞) is written as σ (1 - θ) / θ with σ the mean of S. At θ = 0 the impulse is normal, inside the cone; at
+    θ = 1 it would stick, outside: so a root lies between.
+    """
+    sigma = 0.5 * (large + small) + TINY
+    lower, upper, theta = 0.0, 1.0, -mu * b0 * inverse * sigma / ((d1 * d1 + d2 * d2) ** 0.5 + TINY)
+    if not theta < 1.0:
+        theta = 0.5
+    x1, x2, p0, size = 0.0, 0.0, 0.0, 0.0
+    for _ in range(MAX_ROOT_STEPS):
+        k1, k2 = large * theta + sigma * (1.0 - theta), small * theta + sigma * (1.0 - theta)
+        x1, x2 = -d1 * theta / k1, -d2 * theta / k2
+        p0, size = -(b0 + a1 * x1 + a2 * x2) * inverse, (x1 * x1 + x2 * x2) ** 0.5
+        outside = size - mu * p0
+        if outside > 0.0:
+            upper = theta
+        else:
+            lower = theta
+        if abs(outside) <= accuracy * (size + abs(mu * p0)) or upper - lower < EXACT * upper:
+            break
+        y1, y2 = -d1 * sigma / (k1 * k1), -d2 * sigma / (k2 * k2)
+        rate = (x1 * y1 + x2 * y2) / (size + TINY) + mu * (a1 * y1 + a2 * y2) * inverse
+        step = theta - outside / rate
+        if not lower < step < upper:
+            step = 0.5 * (lower + upper)
+        if abs(step - theta) <= EXACT * theta:
+            break
+        theta = step
+    p0 = max(p0, 0.0)
+    part = mu * p0 / size if size > 0.0 else 0.0
+    return part * x1, part * x2, p0

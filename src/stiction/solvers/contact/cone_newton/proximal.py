@@ -1,0 +1,152 @@
+"""Proximal steps of contact with friction, in velocity space.
+
+About a centre c, friction is made a function of the velocity by ε > 0:
+
+    p(u) = (max(0, y_n), proj(y_t, disc of radius mu max(0, y_n))),      y = c - u / ε
+
+and x = sum of L_iᵀ p_i(L_i x + offset_i) is an equation in m unknowns. Newton's method solves it with the matrix
+I + sum of L_iᵀ G_i L_i, G_i = -dp_i/du_i: regular where the Delassus matrix is not, and no larger with more contacts.
+Its answer becomes the next centre: the method of multipliers.
+
+A heap in motion has more contacts that stick than its bodies have velocities, and gaps that do not quite fit together.
+Then no impulses stop all of them; which ones give way, by a millionth of the velocities, is decided by impulses that
+must change by as much as they are. Newton's method on the law itself cannot see so far, but here such contacts drive
+impulses on, u / ε in each stage, until one of them slides or opens. ε is chosen for stages of a fair length. If one has
+no answer near by, ε grows until it has, since for large ε there always is one.
+"""
+
+from __future__ import annotations
+
+from stiction.arrays.compiled import kernel
+from stiction.arrays.runs import add_rows, rows_dot
+from stiction.solvers.contact.cone_newton.one_contact import evaluate, into_cone
+from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_system
+
+LARGEST_EPSILON, SMALLEST_EPSILON = 1.0, 1e-9
+FIRST_EPSILON = 0.1  # at most
+LENGTH = 0.3  # change of an impulse that a stage is meant to make
+SHRINK, GROW = 0.5, 4.0  # of ε after a stage, at least; after one that failed
+CAREFUL = 0.25  # of ε after a stage that took several tries, at most
+MAX_STEPS = 10  # of Newton's method in a stage
+TRIALS = 6  # of a step, each half as long as the one before
+DECREASE = 1e-4  # part of the squared residual that a step must take away
+PART, ROUNDING = 0.1, 3e-14  # of the residual that a stage begins with, at which it ends; but no less than rounding
+
+
+@kernel
+def proximal(contacts, search, system, least, enough, max_steps):
+    """From search.best, of residual `least`, which keeps the best impulses; returns (their residual, Newton steps)."""
+    now, trial, best, centre = search.now, search.trial, search.best, search.direction
+    copy_rows(best, now.p)
+    into_cone(now.p, contacts.friction)
+    largest, _ = evaluate(contacts, now)
+    copy_rows(now.p, centre)
+    steps, epsilon, least_shrink = 0, min(FIRST_EPSILON, largest / LENGTH), 0.0
+    while steps < max_steps and least > enough:
+        solved, count = stage(
+            contacts, now, trial, centre, search.spare, system, epsilon, max(PART * largest, ROUNDING)
+        )
+        steps += count + 1
+        if not solved:
+            epsilon, least_shrink = min(LARGEST_EPSILON, GROW * epsilon), CAREFUL
+            continue
+        length = distance(now.p, centre)
+        copy_rows(now.p, centre)
+        largest, _ = evaluate(contacts, now)
+        if largest < least:
+            least = largest
+            copy_rows(now.p, best)
+        epsilon = max(SMALLEST_EPSILON, epsilon * max(least_shrink, min(SHRINK, length / LENGTH)))
+        least_shrink = 0.0
+    return least, steps
+
+
+@kernel
+def stage(contacts, now, trial, centre, step, system, epsilon, enough):
+    """Solve for the change of velocity from the centre, of which now.u are the velocities, up to a residual `enough`.
+
+    Returns (whether it is solved, with impulses now.p, and Newton steps); now.x and trial.x are changes here, because
+    what is lost of velocities to rounding would come back divided by ε.
+    """
+    m = len(now.x)
+    for j in range(m):
+        now.x[j] = 0.0
+    square = respond(contacts, now.u, now, centre, epsilon, system)
+    for count in range(MAX_STEPS):
+        if square <= enough * enough:
+            return True, count
+        if not solve_system(contacts, system):
+            return False, count
+        for j in range(m):
+            step[j] = system.right[j]
+        length, before = 1.0, square
+        for _ in range(TRIALS):
+            for j in range(m):
+                trial.x[j] = now.x[j] + length * step[j]
+            square = respond(contacts, now.u, trial, centre, epsilon, system)
+            if square <= before * (1.0 - DECREASE * length):
+                break
+            length *= 0.5
+        else:
+            return False, count + 1
+        copy_rows(trial.p, now.p)
+        for j in range(m):
+            now.x[j] = trial.x[j]
+    return square <= enough * enough, MAX_STEPS
+
+
+@kernel
+def distance(p, q):
+    largest = 0.0
+    for i in range(len(p)):
+        for c in range(3):
+            largest = max(largest, abs(p[i, c] - q[i, c]))
+    return largest
+
+
+@kernel
+def respond(contacts, u, point, centre, epsilon, system):
+    """Set p from the change x by the regularised law, its slope, and right = sum of L_iᵀ (p_i - c_i) - x.
+
+    u: velocities at the centre. Returns |right|².
+    """
+    p, x, right, slope = point.p, point.x, system.right, system.slope
+    stiffness = 1.0 / epsilon
+    for j in range(len(x)):
+        right[j] = -x[j]
+    for i in range(len(p)):
+        du0, du1, du2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
+        c0, c1, c2 = centre[i, 0], centre[i, 1], centre[i, 2]
+        y0 = c0 - stiffness * (u[i, 0] + du0)
+        y1 = c1 - stiffness * (u[i, 1] + du1)
+        y2 = c2 - stiffness * (u[i, 2] + du2)
+        if y0 <= 0.0:
+            system.mode[i] = OPEN
+            p[i, 0], p[i, 1], p[i, 2] = 0.0, 0.0, 0.0
+            if c0 != 0.0:
+                add_rows(contacts.rows[i], contacts.segments[i], -c0, -c1, -c2, right)
+            continue
+        radius, length = contacts.friction[i] * y0, (y1 * y1 + y2 * y2) ** 0.5
+        slope[i, 0] = stiffness
+        if length <= radius:
+            system.mode[i] = STICK
+            p[i, 0], p[i, 1], p[i, 2] = y0, y1, y2
+            slope[i, 1], slope[i, 2] = 0.0, 0.0
+            slope[i, 3], slope[i, 4], slope[i, 5] = stiffness, 0.0, stiffness
+        else:
+            system.mode[i] = SLIP
+            t1, t2, turning = y1 / length, y2 / length, stiffness * radius / length
+            p[i, 0], p[i, 1], p[i, 2] = y0, radius * t1, radius * t2
+            slope[i, 1], slope[i, 2] = contacts.friction[i] * t1 * stiffness, contacts.friction[i] * t2 * stiffness
+            slope[i, 3], slope[i, 4], slope[i, 5] = turning * t2 * t2, -turning * t1 * t2, turning * t1 * t1
+        add_rows(contacts.rows[i], contacts.segments[i], p[i, 0] - c0, p[i, 1] - c1, p[i, 2] - c2, right)
+    square = 0.0
+    for j in range(len(x)):
+        square += right[j] * right[j]
+    return square
+
+
+@kernel
+def copy_rows(source, target):
+    for i in range(len(source)):
+        target[i, 0], target[i, 1], target[i, 2] = source[i, 0], source[i, 1], source[i, 2]

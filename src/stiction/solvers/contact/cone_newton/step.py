@@ -1,0 +1,213 @@
+"""One run of Newton's method on the Alart–Curnier map (see `cone_newton`) or that of a box, in velocity space.
+
+A step is searched against the largest of the last merits; a search that fails is answered by a full step, three times.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated as Array
+from typing import NamedTuple
+
+from stiction.arrays.compiled import kernel
+from stiction.arrays.layout import Floats, layout
+from stiction.arrays.runs import add_rows, rows_dot
+from stiction.solvers.contact.cone_newton.box_map import evaluate_box, linearise_box
+from stiction.solvers.contact.cone_newton.one_contact import Point, evaluate
+from stiction.solvers.contact.cone_newton.proximal import copy_rows
+from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_again, solve_system
+
+LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10
+CUT, SMALLEST_SOFTNESS = 0.05, 1e-7  # of the softness, after a full step that repeats the active set
+MEMORY = 20  # merits that a step is searched against
+TRIALS = 9  # of a step, each half as long as the one before
+DECREASE = 1e-4  # part of the merit that a step must take away
+WATCHDOG = 3  # full steps that are taken although the search failed
+PROGRESS = 0.8  # merit, over the lowest so far, that counts as progress
+DIVERGED = 1e100
+REFINEMENTS = 3  # of a direction at most
+FELT = 0.1  # error of the linear system, over the residual after the step, that is refined
+
+
+class Search(NamedTuple):
+    """The state of a solve."""
+
+    now: Point
+    trial: Point
+    best: Array[Floats, "n", 3]  # impulses of the least residual so far
+    direction: Array[Floats, "n", 3]
+    merits: Array[Floats, "memory"]  # of the last steps, -1 where there is none
+    spare: Array[Floats, "m"]
+
+
+layout(Search, "n", "m", memory=f"{MEMORY}")
+
+
+@kernel
+def newton(contacts, search, system, least, enough, softness, max_steps, box):
+    """From search.now; search.best, of residual `least`, keeps the best. Returns (its residual, Newton steps).
+
+    box: whether friction is bounded by a box, not by a disc
+    """
+    now, trial, merits = search.now, search.trial, search.merits
+    largest, merit = evaluate_map(contacts, now, box)
+    if largest < least:
+        least = largest
+        copy_rows(now.p, search.best)
+    remember_only(merit, merits)
+    lowest, slow, failures, soft = merit, 0, 0, softness
+    for step in range(1, max_steps + 1):
+        if least <= enough:
+            return least, step - 1
+        epsilon = min(LARGEST_EPSILON, max(SMALLEST_EPSILON, soft * largest))
+        changed = linearise_box(contacts, now, epsilon, system) if box else linearise(contacts, now, epsilon, system)
+        if not newton_direction(contacts, system, search.direction):
+            return least, step
+        length, before = 1.0, largest
+        reference = highest(merits)
+        for attempt in range(TRIALS):
+            move(now, length, search.direction, trial)
+            largest, merit = evaluate_map(contacts, trial, box)
+            if attempt == 0:
+                for _ in range(REFINEMENTS):
+                    if not refine(contacts, now, trial, enough, largest, search.direction, search.spare, system):
+                        break
+                    move(now, length, search.direction, trial)
+                    largest, merit = evaluate_map(contacts, trial, box)
+            if merit <= reference * (1.0 - DECREASE * length):
+                break
+            length *= 0.5
+        else:
+            failures += 1
+            if failures > WATCHDOG:
+                return least, step
+            move(now, 1.0, search.direction, trial)
+            largest, merit = evaluate_map(contacts, trial, box)
+            remember_only(-1.0, merits)
+        now, trial = trial, now
+        merits[step % MEMORY] = merit
+        if not largest < DIVERGED:
+            return least, step
+        if largest < least:
+            least = largest
+            copy_rows(now.p, search.best)
+        # The right active set makes the map smooth: there is nothing left to soften.
+        soft = max(CUT * soft, SMALLEST_SOFTNESS) if changed == 0 and length == 1.0 and largest < before else softness
+        slow = 0 if merit < PROGRESS * lowest else slow + 1
+        lowest = merit if slow == 0 else lowest
+        if slow > MEMORY + WATCHDOG:
+            return least, step
+    return least, max_steps
+
+
+@kernel
+def evaluate_map(contacts, point, box):
+    """Set x and u from p; returns the map's largest entry and its square."""
+    return evaluate_box(contacts, point) if box else evaluate(contacts, point)
+
+
+@kernel
+def linearise(contacts, point, epsilon, system):
+    """dp = constant - slope du of each contact; returns how many contacts changed their mode."""
+    p, u, constant, slope = point.p, point.u, system.constant, system.slope
+    stiffness, changed = 1.0 / epsilon, 0
+    for i in range(len(p)):
+        y0, y1, y2 = p[i, 0] - u[i, 0], p[i, 1] - u[i, 1], p[i, 2] - u[i, 2]
+        mu, length = contacts.friction[i], (y1 * y1 + y2 * y2) ** 0.5
+        if y0 <= 0.0:
+            mode = OPEN
+            constant[i, 0], constant[i, 1], constant[i, 2] = -p[i, 0], -p[i, 1], -p[i, 2]
+        else:
+            constant[i, 0], slope[i, 0] = -stiffness * u[i, 0], stiffness
+            if length <= mu * y0:
+                mode = STICK
+                constant[i, 1], constant[i, 2] = -stiffness * u[i, 1], -stiffness * u[i, 2]
+                slope[i, 1], slope[i, 2] = 0.0, 0.0
+                slope[i, 3], slope[i, 4], slope[i, 5] = stiffness, 0.0, stiffness
+            else:
+                mode = SLIP
+                # Along t = y_t / |y_t| the impulse stays on the rim; across, it turns with the velocity.
+                t1, t2, part = y1 / length, y2 / length, mu * y0 / length
+                yielding = 1.0 - part + part * epsilon
+                along = mu * (p[i, 0] + constant[i, 0]) - (t1 * p[i, 1] + t2 * p[i, 2])
+                across = (t2 * p[i, 1] - t1 * p[i, 2]) / yielding
+                turning = part / yielding
+                constant[i, 1], constant[i, 2] = t1 * along - t2 * across, t2 * along + t1 * across
+                slope[i, 1], slope[i, 2] = mu * t1 * stiffness, mu * t2 * stiffness
+                slope[i, 3], slope[i, 4], slope[i, 5] = turning * t2 * t2, -turning * t1 * t2, turning * t1 * t1
+        if mode != system.mode[i]:
+            system.mode[i] = mode
+            changed += 1
+    return changed
+
+
+@kernel
+def newton_direction(contacts, system, direction):
+    """dp from (I + sum of L_iᵀ slope_i L_i) dx = Lᵀ constant; False if that is singular."""
+    constant, right = system.constant, system.right
+    for j in range(len(right)):
+        right[j] = 0.0
+    for i in range(len(constant)):
+        if constant[i, 0] != 0.0 or constant[i, 1] != 0.0 or constant[i, 2] != 0.0:
+            add_rows(contacts.rows[i], contacts.segments[i], constant[i, 0], constant[i, 1], constant[i, 2], right)
+    if not solve_system(contacts, system):
+        return False
+    set_direction(contacts, system, direction)
+    return True
+
+
+@kernel
+def set_direction(contacts, system, direction):
+    """dp = constant - slope L dx."""
+    constant, slope, right = system.constant, system.slope, system.right
+    for i in range(len(constant)):
+        if system.mode[i] == OPEN:
+            direction[i, 0], direction[i, 1], direction[i, 2] = constant[i, 0], constant[i, 1], constant[i, 2]
+            continue
+        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], right)
+        direction[i, 0] = constant[i, 0] - slope[i, 0] * u0
+        direction[i, 1] = constant[i, 1] - slope[i, 1] * u0 - slope[i, 3] * u1 - slope[i, 4] * u2
+        direction[i, 2] = constant[i, 2] - slope[i, 2] * u0 - slope[i, 4] * u1 - slope[i, 5] * u2
+
+
+@kernel
+def refine(contacts, now, trial, enough, largest, direction, error, system):
+    """Correct the direction if the error of its linear system is felt in the residual `largest`; whether it was.
+
+    The impulses of a full step should add up to the change of velocity from which they follow, Lᵀ dp = dx. What they
+    miss is the residual of the system, of which the solution by the same factors is added to dx.
+    """
+    right = system.right
+    missing = 0.0
+    for j in range(len(right)):
+        error[j] = trial.x[j] - now.x[j] - right[j]
+        missing = max(missing, abs(error[j]))
+    if not missing > max(FELT * largest, 0.1 * enough):
+        return False
+    solve_again(system, error)
+    for j in range(len(right)):
+        right[j] += error[j]
+    set_direction(contacts, system, direction)
+    return True
+
+
+@kernel
+def move(point, length, direction, target):
+    """Impulses of `target`: those of `point`, a step on."""
+    for i in range(len(direction)):
+        for c in range(3):
+            target.p[i, c] = point.p[i, c] + length * direction[i, c]
+
+
+@kernel
+def remember_only(merit, merits):
+    for k in range(MEMORY):
+        merits[k] = -1.0
+    merits[0] = merit
+
+
+@kernel
+def highest(merits):
+    result = merits[0]
+    for k in range(1, MEMORY):
+        result = max(result, merits[k])
+    return result

@@ -1,0 +1,142 @@
+"""The linear system of a Newton step in velocity space: (I + sum of L_iᵀ slope_i L_i) dx = right.
+
+It has as many unknowns as there are velocities, however many contacts. For free bodies it is stored by blocks (see
+`blocks`), else as a whole, with partial pivoting within the reach of each row.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated as Array
+from typing import NamedTuple
+
+from stiction.arrays.compiled import kernel, sums
+from stiction.arrays.dense import dot, subtract_multiple
+from stiction.arrays.layout import Floats, Ints, layout
+from stiction.solvers.contact.cone_newton.blocks import Blocks, add_law, clear, factor_blocks, solve_blocks
+
+OPEN, STICK, SLIP = 0, 1, 2
+
+
+class System(NamedTuple):
+    """The linearised law of each contact, dp = constant - slope du, and the system that they make."""
+
+    constant: Array[Floats, "n", 3]
+    slope: Array[Floats, "n", 6]  # its entries nn, 1n, 2n, 11, 12 = 21, 22; those at n1 and n2 are zero
+    mode: Array[Ints, "n"]  # OPEN, STICK or SLIP
+    matrix: Array[Floats, "dense", "dense"]  # I + sum of L_iᵀ slope_i L_i, then its factors
+    right: Array[Floats, "m"]  # right-hand side, then solution
+    reach: Array[Ints, "m"]  # one past the last entry of each row of the matrix that is not zero
+    pivots: Array[Ints, "m"]
+    blocks: Blocks  # of the same matrix, which are used instead if there are any
+
+
+layout(System, "n", "m", "b", dense="0 if b > 0 else m")
+
+
+@kernel
+def solve_system(contacts, system):
+    """right = matrix⁻¹ right; False if the matrix is singular. Its factors are kept for `solve_again`."""
+    if len(system.blocks.order) > 0:
+        clear(system.blocks)
+        for i in range(len(system.mode)):
+            if system.mode[i] != OPEN:
+                add_law(contacts.rows[i], contacts.segments[i], system.slope[i], system.blocks)
+        regular = factor_blocks(system.blocks, system.pivots)
+    else:
+        assemble(contacts, system)
+        regular = factorise(system)
+    if regular:
+        solve_again(system, system.right)
+    return regular
+
+
+@kernel
+def solve_again(system, x):
+    """x = matrix⁻¹ x from the factors."""
+    if len(system.blocks.order) > 0:
+        solve_blocks(system.blocks, system.pivots, x)
+    else:
+        substitute(system, x)
+
+
+@kernel
+def assemble(contacts, system):
+    """matrix = I + sum of L_iᵀ slope_i L_i."""
+    matrix, reach = system.matrix, system.reach
+    m = len(reach)
+    for j in range(m):
+        for k in range(m):
+            matrix[j, k] = 0.0
+        matrix[j, j] = 1.0
+        reach[j] = j + 1
+    for i in range(len(system.mode)):
+        if system.mode[i] != OPEN:
+            add_contact(contacts.rows[i], contacts.segments[i], system.slope[i], matrix, reach)
+
+
+@sums
+def add_contact(rows, segment, slope, matrix, reach):
+    """matrix += Lᵀ slope L."""
+    r0, r1, r2 = rows[0], rows[1], rows[2]
+    length = segment[1]
+    width = length + segment[3]
+    end = max(segment[0] + length, segment[2] + segment[3])
+    first, other = segment[0], segment[2] - length
+    for j in range(width):
+        a0 = r0[j] * slope[0] + r1[j] * slope[1] + r2[j] * slope[2]
+        a1 = r1[j] * slope[3] + r2[j] * slope[4]
+        a2 = r1[j] * slope[4] + r2[j] * slope[5]
+        at = first + j if j < length else other + j
+        reach[at] = max(reach[at], end)
+        row = matrix[at]
+        for k in range(length):
+            row[first + k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
+        for k in range(length, width):
+            row[other + k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
+
+
+@kernel
+def factorise(system):
+    """P matrix = L U in place by Gauss with partial pivoting, within the reach of each row; False if a pivot vanishes.
+
+    The matrix has symmetric places: column p ends where a row up to p did, and a banded one stays so.
+    """
+    A, reach, pivots = system.matrix, system.reach, system.pivots
+    m = len(reach)
+    below = 0
+    for p in range(m):
+        below = max(below, reach[p])
+        best, size = p, abs(A[p, p])
+        for i in range(p + 1, below):
+            if abs(A[i, p]) > size:
+                best, size = i, abs(A[i, p])
+        if not size > 0.0:
+            return False
+        pivots[p] = best
+        if best != p:
+            for j in range(max(reach[p], reach[best])):
+                A[p, j], A[best, j] = A[best, j], A[p, j]
+            reach[p], reach[best] = reach[best], reach[p]
+            below = max(below, reach[p])
+        inverse, end = 1.0 / A[p, p], reach[p]
+        for i in range(p + 1, below):
+            if A[i, p] != 0.0:
+                factor = A[i, p] * inverse
+                A[i, p] = factor
+                subtract_multiple(A[i, p + 1 :], factor, A[p, p + 1 :], end - p - 1)
+                reach[i] = max(reach[i], end)
+    return True
+
+
+@kernel
+def substitute(system, x):
+    """x = matrix⁻¹ x from the factors."""
+    A, reach, pivots = system.matrix, system.reach, system.pivots
+    m = len(reach)
+    for p in range(m):
+        best = pivots[p]
+        x[p], x[best] = x[best], x[p]
+    for i in range(m):
+        x[i] -= dot(A[i], x, i)
+    for i in range(m - 1, -1, -1):
+        x[i] = (x[i] - dot(A[i, i + 1 :], x[i + 1 :], reach[i] - i - 1)) / A[i, i]

@@ -1,0 +1,190 @@
+"""Newton's method on the few contacts that decide, where many join the same two bodies.
+
+Two bodies have six relative motions, so that few of many contacts between them need carry anything. The others are left
+out until they close: in each run of contacts of the same bodies, the one that closes fastest is taken in, until none
+closes. What this finds is an answer for all, since an open contact without impulse obeys the law. If Newton's method
+fails on the few, nothing is lost but its time.
+"""
+
+from __future__ import annotations
+
+from stiction.arrays.compiled import kernel, sums
+from stiction.solvers.contact.cone_newton.one_contact import (
+    Contacts,
+    Point,
+    evaluate,
+    into_cone,
+    set_one_delassus,
+    set_velocity,
+    sweep,
+)
+from stiction.solvers.contact.cone_newton.proximal import copy_rows
+from stiction.solvers.contact.cone_newton.step import Search, newton
+from stiction.solvers.contact.cone_newton.system import OPEN, System
+
+CROWD = 4  # contacts of the same bodies that are all taken in as soon as they close
+PICKS = 8  # times that contacts are taken in after sweeps only, before Newton's method begins
+ROUGH = 1e-2  # accuracy of those sweeps
+MAX_ROUNDS = 40
+MARGIN = 0.5  # part of the tolerance that Newton's method aims at, because impulses are put into their cones after it
+
+
+@kernel
+def group(segments, groups):
+    """First contacts of runs that join the same bodies, and n after the last.
+
+    Returns how many runs there are, and how many contacts in those that are longer than CROWD.
+    """
+    n, count, crowded = len(segments), 0, 0
+    for i in range(n):
+        if (
+            i == 0
+            or segments[i, 0] != segments[i - 1, 0]
+            or segments[i, 1] != segments[i - 1, 1]
+            or segments[i, 2] != segments[i - 1, 2]
+            or segments[i, 3] != segments[i - 1, 3]
+        ):
+            groups[count] = i
+            count += 1
+    groups[count] = n
+    for g in range(count):
+        length = groups[g + 1] - groups[g]
+        crowded += length if length > CROWD else 0
+    return count, crowded
+
+
+@kernel
+def few(whole, groups, count, warm, enough, softness, max_steps, contacts, search, system, chosen, taken, p):
+    """Returns (whether p is an answer, Newton steps).
+
+    whole: all contacts; groups, count: their runs; contacts, search, system: room for as many
+    warm: whether p holds impulses to begin at
+    chosen, taken: (n,) which contact is at a place; whether a contact is taken in
+    """
+    k = begin_few(whole, p, contacts, search.now.p, system.mode, chosen, taken)
+    set_velocity(first_contacts(contacts, k), first_points(search, k).now)
+    steps = 0
+    if warm:
+        sweep(first_contacts(contacts, k), first_points(search, k).now, ROUGH)
+    for _ in range(0 if warm else PICKS):
+        before = k
+        k = take_in(whole, groups, count, enough, k, contacts, search.now, system.mode, chosen, taken)
+        if k == before:
+            break
+        sweep(first_contacts(contacts, k), first_points(search, k).now, ROUGH)
+    for _ in range(MAX_ROUNDS):
+        some, at = first_contacts(contacts, k), first_points(search, k)
+        least, _ = evaluate(some, at.now)
+        copy_rows(at.now.p, at.best)
+        least, more = newton(some, at, first_laws(system, k), least, MARGIN * enough, softness, max_steps, False)
+        steps += more
+        copy_rows(at.best, at.now.p)
+        into_cone(at.now.p, some.friction)
+        least, _ = evaluate(some, at.now)
+        if not least <= enough:
+            return False, steps
+        before = k
+        k = take_in(whole, groups, count, enough, k, contacts, search.now, system.mode, chosen, taken)
+        if k == before:
+            spread(at.now.p, chosen, p)
+            return True, steps
+        sweep(first_contacts(contacts, k), first_points(search, k).now, ROUGH)
+    return False, steps
+
+
+@kernel
+def begin_few(whole, start, contacts, p, mode, chosen, taken):
+    """Take in the contacts that `start` gives impulses to; returns how many."""
+    k = 0
+    for i in range(len(taken)):
+        taken[i] = 0
+        if start[i, 0] != 0.0 or start[i, 1] != 0.0 or start[i, 2] != 0.0:
+            k = take(whole, i, k, contacts, p, mode, chosen, taken)
+            p[k - 1, 0], p[k - 1, 1], p[k - 1, 2] = start[i, 0], start[i, 1], start[i, 2]
+    return k
+
+
+@kernel
+def take_in(whole, groups, count, enough, k, contacts, point, mode, chosen, taken):
+    """Take in contacts that close at velocity x: of a short run all, of a long one the fastest; returns how many."""
+    for g in range(count):
+        begin, end = groups[g], groups[g + 1]
+        fastest, which = enough, -1
+        for i in range(begin, end):
+            if taken[i] != 0:
+                continue
+            speed = -(whole.offset[i, 0] + normal_velocity(whole.rows[i, 0], whole.segments[i], point.x))
+            speed *= max(1.0, whole.friction[i])
+            if not speed > fastest:
+                continue
+            if end - begin <= CROWD:
+                k = take(whole, i, k, contacts, point.p, mode, chosen, taken)
+            else:
+                fastest, which = speed, i
+        if which >= 0:
+            k = take(whole, which, k, contacts, point.p, mode, chosen, taken)
+    return k
+
+
+@sums
+def normal_velocity(row, segment, x):
+    start, length = segment[0], segment[1]
+    total = 0.0
+    for j in range(length):
+        total += row[j] * x[start + j]
+    other = segment[2] - length
+    for j in range(length, length + segment[3]):
+        total += row[j] * x[other + j]
+    return total
+
+
+@kernel
+def take(whole, i, k, contacts, p, mode, chosen, taken):
+    """Contact i takes place k, without impulse; returns k + 1."""
+    for a in range(3):
+        for j in range(whole.rows.shape[2]):
+            contacts.rows[k, a, j] = whole.rows[i, a, j]
+        contacts.offset[k, a] = whole.offset[i, a]
+        p[k, a] = 0.0
+    for a in range(4):
+        contacts.segments[k, a] = whole.segments[i, a]
+    contacts.friction[k] = whole.friction[i]
+    contacts.stretch[k] = 1.0
+    set_one_delassus(contacts, k)
+    mode[k], chosen[k], taken[i] = OPEN, i, 1
+    return k + 1
+
+
+@kernel
+def spread(some, chosen, p):
+    """Impulses of all contacts from those of the few."""
+    for i in range(len(p)):
+        p[i, 0], p[i, 1], p[i, 2] = 0.0, 0.0, 0.0
+    for k in range(len(some)):
+        i = chosen[k]
+        p[i, 0], p[i, 1], p[i, 2] = some[k, 0], some[k, 1], some[k, 2]
+
+
+@kernel
+def first_contacts(contacts, k):
+    return Contacts(
+        contacts.rows[:k], contacts.segments[:k], contacts.offset[:k], contacts.friction[:k],
+        contacts.delassus[:k], contacts.stretch[:k],
+    )  # fmt: skip
+
+
+@kernel
+def first_points(search, k):
+    now, trial = search.now, search.trial
+    return Search(
+        Point(now.p[:k], now.x, now.u[:k]), Point(trial.p[:k], trial.x, trial.u[:k]),
+        search.best[:k], search.direction[:k], search.merits, search.spare,
+    )  # fmt: skip
+
+
+@kernel
+def first_laws(system, k):
+    return System(
+        system.constant[:k], system.slope[:k], system.mode[:k], system.matrix, system.right, system.reach,
+        system.pivots, system.blocks,
+    )  # fmt: skip

@@ -1,0 +1,338 @@
+"""No slip: contacts that stay closed do not slide, whatever impulse that takes; those that open carry none.
+
+    closed   u_n = 0, u_t = 0, p_n >= 0        open   u_n >= 0, p = 0
+
+Once it is known which contacts are bound, their tangential rows join the joints: they are made orthonormal, the largest
+remainder first, and projected out of all normals, which leaves a problem without friction [Drumwright2013, eq. 45–57].
+The paper binds every contact. Here one that opens is released, and one that presses while it slides is bound, until
+nothing changes. When a set returns, contacts change one by one, the worst first.
+
+There need not be such a set. A contact that would have to pull if it were bound, and would let its bodies into each
+other if it carried nothing, can only slide without a normal impulse, against a tangential one: the limit of Coulomb's
+law for infinite friction [LynchMason1995]. Then a contact that was released in vain is bound for good, as in the paper:
+it does not slide, though it opens. Each contact is released once and bound once at most, so this ends.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated as Array
+from typing import Any, NamedTuple
+
+from stiction.arrays.compiled import kernel
+from stiction.arrays.dense import dot, subtract_multiple
+from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.runs import add_row, row_dot
+from stiction.solvers.contact.contact_pivot.pressing import press_contacts, press_sizes
+from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED, STALLED
+
+HELD = 1e-6  # part of a row that bound rows leave of it, below which they hold it already
+VIOLATED = 1e-10  # in units of the largest velocity; less is rounding
+NOISE = 1e-14  # the same in units of the largest impulse
+AT_REST = 1e-15  # sliding that no refinement removes
+ROUNDS = 60  # changes of the bound set before contacts are bound for good
+RETURNS = 10  # and returns to an earlier one
+RELEASED, FOR_GOOD = 1, 2
+
+
+class Binding(NamedTuple):
+    """The state of the method; the normal form's units."""
+
+    rows: Any  # (n, 3, k)
+    segments: Any  # (n, 4)
+    whole: Array[Ints, "n", 4]  # segments of rows over all velocities
+    bias: Any  # (n, 3)
+    free: Any  # (m,)
+    impulse: Any  # (n, 3)
+    left: Array[Floats, "n", "m"]  # what the bound rows leave of each normal
+    offset: Array[Floats, "n"]  # its constant part
+    size: Array[Floats, 2, "n"]  # squared lengths of what is left of the tangential rows, or more
+    worst: Array[Floats, "n"]  # by how much each contact is in the wrong set
+    z: Array[Floats, "n"]
+    u: Array[Floats, "n", 3]
+    basis: Array[Floats, "m", "m"]  # orthonormal bound rows
+    triangle: Array[Floats, "m", "m"]  # bound rows = triangle @ basis
+    wanted: Array[Floats, "m"]  # what they say of x
+    share: Array[Floats, "m"]  # impulses of the bound rows
+    start: Array[Floats, "m"]  # x without normal impulses
+    x: Array[Floats, "m"]
+    kept: Array[Ints, "m"]  # which tangential row each of the basis comes from
+    bound: Array[Ints, "n"]
+    fate: Array[Ints, "n"]  # RELEASED once, or bound FOR_GOOD
+    seen: Array[Ints, "rounds"]  # earlier sets, by their hash
+    floats: Array[Floats, ...]  # for `pressing`
+    ints: Array[Ints, ...]
+
+
+own_sizes, views = layout(Binding, "n", "m", rounds=f"{ROUNDS}")
+
+
+def binding_sizes(n: int, m: int) -> tuple[int, int]:
+    """Floats and ints of the workspace, that of `pressing` included."""
+    own, inner = own_sizes(n, m), press_sizes(n, m)
+    return own[0] + inner[0], own[1] + inner[1]
+
+
+@kernel
+def carve(rows, segments, bias, free, impulse, floats, ints):
+    n, m = len(bias), len(free)
+    t = views(n, m, rows, segments, bias, free, impulse, floats, ints)
+    for i in range(n):
+        t.whole[i, 0], t.whole[i, 1], t.whole[i, 2], t.whole[i, 3] = 0, m, 0, 0
+    return t
+
+
+@kernel
+def without_slip(rows, segments, bias, free, warm, limit, floats, ints, impulse):
+    """(status, pivots, rounds, contacts that open but do not slide) of the whole problem.
+
+    warm: whether `impulse` holds a start
+    """
+    n = len(bias)
+    t = carve(rows, segments, bias, free, impulse, floats, ints)
+    if lifts_off(t):
+        return SOLVED, 0, 0, 0
+    for i in range(n):
+        t.bound[i] = 1
+        if warm:
+            t.bound[i] = 1 if impulse[i, 0] > 0.0 or impulse[i, 1] != 0.0 or impulse[i, 2] != 0.0 else 0
+            t.z[i] = impulse[i, 0]
+    status, pivots, rounds = search(t, warm, limit)
+    if status == SOLVED:
+        return status, pivots, rounds, 0
+    status, more, last = settle_for_good(t, limit)
+    held, (allowed, _) = 0, judge(t)
+    for i in range(n):
+        if t.bound[i] and t.worst[i] > allowed:
+            held += 1
+    return status, pivots + more, rounds + last, held
+
+
+@kernel
+def lifts_off(t):
+    """Whether all contacts open by themselves: then nothing acts, though to trip may be a solution as well."""
+    for i in range(len(t.z)):
+        if not row_dot(t.rows[i, 0], t.segments[i], t.free) + t.bias[i, 0] > VIOLATED:
+            return False
+    for i in range(len(t.z)):
+        t.impulse[i, 0], t.impulse[i, 1], t.impulse[i, 2] = 0.0, 0.0, 0.0
+    return True
+
+
+@kernel
+def search(t, warm, limit):
+    """Change the bound set until no contact is wrong."""
+    pivots, returns = 0, 0
+    for r in range(ROUNDS):
+        status, count = solve_bound(t, warm and r == 0, limit)
+        pivots += count
+        if status != SOLVED:
+            return status, pivots, r
+        allowed, which = judge(t)
+        if t.worst[which] <= allowed:
+            return SOLVED, pivots, r
+        code, alone = set_hash(t), False
+        for q in range(r):
+            alone = alone or t.seen[q] == code
+        t.seen[r] = code
+        returns += alone
+        if returns > RETURNS:
+            return STALLED, pivots, r
+        for i in range(len(t.z)):
+            if i == which or (not alone and (t.worst[i] > allowed or (t.bound[i] and t.u[i, 0] > allowed))):
+                t.bound[i] = 1 - t.bound[i]
+    return MAX_ITERATIONS, pivots, ROUNDS
+
+
+@kernel
+def settle_for_good(t, limit):
+    """From all bound: release what opens; what then presses is bound again, and stays so."""
+    n, pivots = len(t.z), 0
+    for i in range(n):
+        t.bound[i], t.fate[i] = 1, 0
+    for r in range(2 * n + 1):
+        status, count = solve_bound(t, False, limit)
+        pivots += count
+        if status != SOLVED:
+            return status, pivots, r
+        allowed, _ = judge(t)
+        pressing, which = False, -1
+        for i in range(n):
+            if not t.bound[i] and t.worst[i] > allowed:
+                t.bound[i], t.fate[i], pressing = 1, FOR_GOOD, True
+            elif t.bound[i] and t.fate[i] == 0 and t.worst[i] > allowed and (which < 0 or t.worst[i] > t.worst[which]):
+                which = i
+        if pressing:
+            continue
+        if which < 0:
+            return SOLVED, pivots, r
+        for i in range(n):  # with the worst go those that open and bear nothing
+            if i == which or (t.bound[i] and t.fate[i] == 0 and t.worst[i] <= allowed and t.u[i, 0] > allowed):
+                t.bound[i], t.fate[i] = 0, RELEASED
+    return MAX_ITERATIONS, pivots, 2 * n + 1
+
+
+@kernel
+def judge(t):
+    """How wrong each contact is where it is: (what rounding explains, the worst contact)."""
+    largest, which = 0.0, 0
+    for i in range(len(t.z)):
+        t.worst[i] = wrong(t, i)
+        largest = max(largest, t.z[i], abs(t.impulse[i, 1]), abs(t.impulse[i, 2]))
+        if t.worst[i] > t.worst[which]:
+            which = i
+    return VIOLATED + NOISE * largest, which
+
+
+@kernel
+def wrong(t, i):
+    """A bound contact opens under a tangential impulse or slides all the same; another one presses while it slides."""
+    slide = max(abs(t.u[i, 1]), abs(t.u[i, 2]))
+    if t.bound[i]:
+        pull = max(abs(t.impulse[i, 1]), abs(t.impulse[i, 2]))
+        return max(min(t.u[i, 0], pull), min(slide, max(pull, t.z[i])))
+    return min(t.z[i], slide)
+
+
+@kernel
+def set_hash(t):
+    code = 1
+    for i in range(len(t.z)):
+        code = (code * 1099511628211 + t.bound[i] + 2) & 0x7FFFFFFFFFFFFFF
+    return code
+
+
+@kernel
+def solve_bound(t, warm, limit):
+    """No slip at the bound contacts, no friction at the others: impulses and velocities. (status, pivots)."""
+    rank = project(t)
+    begin = t.z if warm else t.z[:0]
+    for i in range(len(begin)):
+        t.worst[i] = begin[i]
+    status, pivots = press_contacts(
+        t.left, t.whole, t.offset, t.start, t.worst[: len(begin)], limit, t.floats, t.ints, t.z, t.x
+    )
+    distribute(t, rank)
+    return status, pivots
+
+
+@kernel
+def project(t):
+    """Orthonormal rows that span the bound ones, and what they leave of x and of the normals. The number of them.
+
+    A row is taken if what is left of it is within a factor of four of the largest remainder, or nearly so: remainders
+    only shrink, so that old ones are bounds, and few are computed again.
+    """
+    n, m = len(t.z), len(t.free)
+    for i in range(n):
+        for c in range(2):
+            row = t.rows[i, 1 + c]
+            t.size[c, i] = dot(row, row, len(row)) if t.bound[i] else 0.0
+    for j in range(m):
+        t.start[j] = t.free[j]
+    rank, level, most = 0, 0.5, 1.0
+    while most > HELD * HELD and rank < m:
+        most = 0.0
+        for i in range(n):
+            for c in range(2):
+                if t.size[c, i] > level * level:
+                    t.size[c, i] = remainder(t.rows[i, 1 + c], t.segments[i], t.basis, rank)
+                    if t.size[c, i] > level * level and rank < m:
+                        bind(t, rank, i, 1 + c)
+                        t.size[c, i] = 0.0
+                        rank += 1
+                most = max(most, t.size[c, i])
+        level = max(min(0.25 * level, 0.5 * most**0.5), HELD)
+    for i in range(n):
+        t.offset[i] = t.bias[i, 0] + take_out(t.rows[i, 0], t.segments[i], t.basis, t.wanted, rank, t.left[i])
+    return rank
+
+
+@kernel
+def remainder(row, segment, basis, rank):
+    """The squared length of what the basis leaves of a row."""
+    left = dot(row, row, len(row))
+    for l in range(rank):
+        along = row_dot(row, segment, basis[l])
+        left -= along * along
+    return left
+
+
+@kernel
+def bind(t, rank, i, c):
+    """A tangential row joins the basis: axis · x is what makes it zero."""
+    m = len(t.free)
+    axis, along = t.basis[rank], t.triangle[rank]
+    for j in range(m):
+        axis[j] = 0.0
+    add_row(t.rows[i, c], t.segments[i], 1.0, axis)
+    for l in range(rank):
+        along[l] = 0.0
+    for _ in range(2):
+        for l in range(rank):
+            part = dot(axis, t.basis[l], m)
+            if part != 0.0:
+                along[l] += part
+                subtract_multiple(axis, part, t.basis[l], m)
+    length = dot(axis, axis, m) ** 0.5
+    along[rank] = length
+    for j in range(m):
+        axis[j] /= length
+    t.wanted[rank] = -(t.bias[i, c] + dot(along, t.wanted, rank)) / length
+    subtract_multiple(t.start, dot(axis, t.start, m) - t.wanted[rank], axis, m)
+    t.kept[rank] = 2 * i + c - 1
+
+
+@kernel
+def take_out(row, segment, basis, wanted, rank, rest):
+    """rest = what the basis leaves of a row; what the basis, along which x is known, gives it."""
+    m = len(rest)
+    for j in range(m):
+        rest[j] = 0.0
+    add_row(row, segment, 1.0, rest)
+    known = 0.0
+    for l in range(rank):
+        part = row_dot(row, segment, basis[l])
+        if part != 0.0:
+            subtract_multiple(rest, part, basis[l], m)
+            known += part * wanted[l]
+    if dot(rest, rest, m) <= HELD * HELD:
+        for j in range(m):
+            rest[j] = 0.0  # nothing is left that could move
+    return known
+
+
+@kernel
+def distribute(t, rank):
+    """The bound rows' impulses, refined twice; then all contact velocities."""
+    n, m = len(t.z), len(t.free)
+    for j in range(m):
+        t.start[j] = t.free[j]
+    for i in range(n):
+        t.impulse[i, 0], t.impulse[i, 1], t.impulse[i, 2] = t.z[i], 0.0, 0.0
+        if t.z[i] != 0.0:
+            add_row(t.rows[i, 0], t.segments[i], t.z[i], t.start)
+    for j in range(m):
+        t.x[j] = t.start[j]
+    for _ in range(3):
+        # What the bound rows lack of standing still is what their impulses must move.
+        fastest = 0.0
+        for k in range(rank):
+            i, c = t.kept[k] // 2, 1 + t.kept[k] % 2
+            slide = row_dot(t.rows[i, c], t.segments[i], t.x) + t.bias[i, c]
+            fastest = max(fastest, abs(slide))
+            t.share[k] = -(slide + dot(t.triangle[k], t.share, k)) / t.triangle[k, k]
+        if fastest <= AT_REST:
+            break
+        for k in range(rank - 1, -1, -1):
+            t.share[k] /= t.triangle[k, k]
+            subtract_multiple(t.share, t.share[k], t.triangle[k], k)
+            i, c = t.kept[k] // 2, 1 + t.kept[k] % 2
+            t.impulse[i, c] += t.share[k]
+        for j in range(m):
+            t.x[j] = t.start[j]
+        for k in range(rank):
+            i, c = t.kept[k] // 2, 1 + t.kept[k] % 2
+            add_row(t.rows[i, c], t.segments[i], t.impulse[i, c], t.x)
+    for i in range(n):
+        for c in range(3):
+            t.u[i, c] = row_dot(t.rows[i, c], t.segments[i], t.x) + t.bias[i, c]

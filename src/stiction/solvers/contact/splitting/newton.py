@@ -1,0 +1,63 @@
+"""Newton's method for box friction, in velocity space: that of the cone (`cone_newton.step`) with the map of the box.
+
+[AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986].
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stiction.arrays.compiled import kernel, shared
+from stiction.arrays.layout import layout
+from stiction.solvers.contact.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
+from stiction.solvers.contact.cone_newton.one_contact import Contacts
+from stiction.solvers.contact.cone_newton.step import DIVERGED, Search, newton
+from stiction.solvers.contact.cone_newton.system import System
+
+
+class Work(NamedTuple):
+    """The workspace, for n contacts and m velocities, of b free bodies (0 if they are not)."""
+
+    contacts: Contacts
+    search: Search
+    system: System
+
+
+work_sizes, views = layout(Work, "n", "m", "b", "width")
+
+
+@shared
+def sizes(n: int, m: int, width: int) -> tuple[int, int]:
+    """Floats and ints of the workspace, whether velocities turn out to be those of free bodies or not."""
+    one, other = work_sizes(n, m, 0, width), work_sizes(n, m, m // SIZE, width)
+    return max(one[0], other[0]), max(one[1], other[1])
+
+
+@kernel
+def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_steps, floats, ints, p):
+    """From p to the best impulses found, in p. Returns the number of steps.
+
+    bound: (n,) largest tangential impulse over the normal one
+    stretch: (n,) by which rows and velocities are multiplied and impulses divided
+    softness: ε over the residual
+    """
+    n, width = len(p), rows.shape[2]
+    b = m // SIZE if of_free_bodies(segments, m) else 0
+    contacts, search, system = views(n, m, b, width, floats, ints)
+    if b > 0:
+        order_bodies(segments, system.blocks)
+    # Contacts as they came, stretched; none is on a known piece of the map.
+    for i in range(n):
+        contacts.friction[i], contacts.stretch[i], system.mode[i] = bound[i], stretch[i], -1
+        for a in range(4):
+            contacts.segments[i, a] = segments[i, a]
+        for c in range(3):
+            contacts.offset[i, c] = stretch[i] * offset[i, c]
+            search.now.p[i, c] = search.best[i, c] = p[i, c] / stretch[i]
+            for k in range(width):
+                contacts.rows[i, c, k] = stretch[i] * rows[i, c, k]
+    _, steps = newton(contacts, search, system, DIVERGED, enough, softness, max_steps, True)
+    for i in range(n):
+        for c in range(3):
+            p[i, c] = stretch[i] * search.best[i, c]
+    return steps

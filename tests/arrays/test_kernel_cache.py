@@ -1,0 +1,229 @@
+"""Compiled kernels are kept for exactly these sources, and a cache that does not work costs time, never an answer.
+
+Each case is a process of its own with a copy of the few modules that matter and one small kernel that calls another.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from stiction.arrays.sources import source_files
+
+SOURCES = Path(__file__).resolve().parents[2] / "src" / "stiction"
+CALLEE = "from stiction.arrays.compiled import kernel\n\n\n@kernel\ndef inner(x):\n    return x + {}\n"
+CALLER = """from stiction.arrays.compiled import kernel
+from stiction.problems.callee import inner
+
+
+@kernel
+def outer(x):
+    return 2 * inner(x)
+
+
+@kernel
+def beyond(x):
+    return x[len(x)]
+"""
+RUN = """
+from stiction.solvers.caller import outer
+print(outer(20), sum(outer.whole.stats.cache_hits.values()))
+"""
+NOWHERE = "/dev/null/nowhere"  # below a file: cannot be made, not even by root
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package with two kernels, one calling the other from another file."""
+    home = tmp_path / "site" / "stiction"
+    for layer in ("problems", "solvers"):
+        (home / layer).mkdir(parents=True)
+        (home / layer / "__init__.py").touch()
+    shutil.copytree(SOURCES / "arrays", home / "arrays", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("__init__.py", "__init__.pyi", "errors.py"):
+        shutil.copy(SOURCES / name, home)
+    (home / "problems" / "callee.py").write_text(CALLEE.format(1))
+    (home / "solvers" / "caller.py").write_text(CALLER)
+    return home
+
+
+def run(package: Path, code: str = RUN, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A new process that sees this package and nothing of the caller's own caches."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
+    surroundings = {**kept, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    command = [sys.executable, *options, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, env=surroundings, check=False)
+
+
+def quietly(ended: subprocess.CompletedProcess[str]) -> str:
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout.strip()
+
+
+def with_one_warning(ended: subprocess.CompletedProcess[str], words: str) -> str:
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count("Warning") == 1
+    assert "RuntimeWarning: stiction: " in ended.stderr
+    assert words in ended.stderr
+    return ended.stdout.strip()
+
+
+def files(base: Path) -> list[Path]:
+    return sorted(base.rglob("*.kernel"))
+
+
+def test_a_second_process_loads_what_the_first_compiled(package):
+    assert quietly(run(package)) == "42 0"
+    kept = files(package / "__pycache__")
+    assert len(kept) == 1  # the callee is a part of its caller
+    assert quietly(run(package)) == "42 1"
+    assert files(package / "__pycache__") == kept
+    assert not list(package.rglob("*.part"))
+
+
+def test_a_callee_edited_in_another_file_is_noticed_and_old_caches_go(package):
+    old = [package / "__pycache__" / "kernels" / f"{number:016x}" for number in range(5)]
+    for age, state in enumerate(old):
+        state.mkdir(parents=True)
+        os.utime(state, (1e9 - age, 1e9 - age))
+    (package / "__pycache__" / "kernels" / "something else").touch()
+    for number in (1, 2):
+        (package / "problems" / "callee.py").write_text(CALLEE.format(number))
+        assert quietly(run(package)) == f"{2 * (20 + number)} 0"
+    left = {path.name for path in (package / "__pycache__" / "kernels").iterdir()}
+    assert len(left) == 4
+    assert {old[0].name, "something else"} < left
+
+
+def test_the_folder_of_the_user_is_the_base(package, tmp_path):
+    assert quietly(run(package, NUMBA_CACHE_DIR=str(tmp_path / "mine"))) == "42 0"
+    assert len(files(tmp_path / "mine")) == 1
+    assert not files(package)
+    elsewhere = run(package, NUMBA_CACHE_DIR=NOWHERE)
+    assert with_one_warning(elsewhere, f"cannot be kept in {NOWHERE}") == "42 0"
+    assert len(files(package)) == 1
+
+
+def test_a_package_that_cannot_be_written_uses_the_folder_of_the_user(package, tmp_path):
+    (package / "__pycache__").touch()
+    assert quietly(run(package, HOME=str(tmp_path / "home"))) == "42 0"
+    assert len(files(tmp_path / "home")) == 1
+    assert quietly(run(package, HOME=str(tmp_path / "home"))) == "42 1"
+
+
+@pytest.mark.parametrize("home", [NOWHERE, pytest.param("/proc", marks=pytest.mark.slow)])
+def test_without_any_folder_the_work_goes_on(package, home):
+    (package / "__pycache__").touch()
+    assert with_one_warning(run(package, HOME=home), "no folder to keep compiled kernels in") == "42 0"
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        pytest.param("pathlib.Path.write_bytes = full", "No space left", id="writing"),
+        pytest.param("pathlib.Path.replace = full", "No space left", id="renaming", marks=pytest.mark.slow),
+        pytest.param(
+            "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))",
+            "File too large",
+            id="limit",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_full_disk(package, fault, told):
+    pytest.importorskip("resource")
+    full = "def full(*_): raise OSError(28, 'No space left on device')"
+    ended = run(package, f"import pathlib\nimport stiction.arrays.compiled\n{full}\n{fault}\n{RUN}")
+    assert with_one_warning(ended, told) == "42 0"
+    left = [path for path in (package / "__pycache__").rglob("*") if path.is_file()]
+    assert left == []
+    assert quietly(run(package)) == "42 0"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "flipped",
+        pytest.param("truncated", marks=pytest.mark.slow),
+        pytest.param("empty", marks=pytest.mark.slow),
+        pytest.param("garbage", marks=pytest.mark.slow),
+    ],
+)
+def test_damaged_files_are_compiled_anew(package, damage):
+    assert quietly(run(package)) == "42 0"
+    for path in files(package):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1  # in the machine code, which would be run
+        path.write_bytes(
+            {
+                "empty": b"",
+                "truncated": path.read_bytes()[:-100],
+                "garbage": b"garbage" * 100,
+                "flipped": bytes(content),
+            }[damage]
+        )
+    assert with_one_warning(run(package), "is damaged and is compiled anew") == "42 0"
+    assert quietly(run(package)) == "42 1"  # it has mended itself
+
+
+@pytest.mark.slow
+def test_what_the_checksum_lets_through_is_not_trusted_either(package):
+    assert quietly(run(package)) == "42 0"
+    for path in files(package):
+        for content in (pickle.dumps("no kernel"), b"\x80\x05garbage"):
+            path.write_bytes(zlib.crc32(content).to_bytes(4, "big") + content)
+    assert with_one_warning(run(package), "is damaged") == "42 0"
+
+
+def test_bounds_that_are_checked_have_a_cache_of_their_own(package):
+    code = "import numpy as np\nfrom stiction.solvers.caller import beyond\nx = np.arange(9.0)[:3]\nprint(beyond(x))"
+    assert quietly(run(package, code)) == "3.0"
+    checked = run(package, code, NUMBA_BOUNDSCHECK="1")
+    assert "IndexError" in checked.stderr
+    assert quietly(run(package, code)) == "3.0"
+
+
+def test_functions_of_no_file_and_without_compilation(package):
+    code = "from stiction.arrays.compiled import kernel\n@kernel\ndef f(x): return x + 1\nprint(f(1))"
+    assert quietly(run(package, code)) == "2"
+    assert not files(package)
+    assert quietly(run(package, code, NUMBA_DISABLE_JIT="1")) == "2"
+
+
+def test_a_numba_with_other_internals_keeps_kernels_itself(package):
+    hidden = "import numba.core.caching\nimport numba.misc.appdirs\ndel numba.misc.appdirs.AppDirs\n"
+    assert quietly(run(package, f"{hidden}{RUN}")) == "42 0"
+    assert list(package.rglob("*.nbi"))
+    assert not files(package)
+
+
+def test_a_numba_with_other_libraries_compiles_each_kernel_by_itself(package):
+    hidden = "import numba.core.codegen\ndel numba.core.codegen.JITCodeLibrary\n"
+    assert quietly(run(package, f"{hidden}{RUN}")) == "42 0"
+    assert len(files(package)) == 2
+
+
+def test_compiling_that_takes_long_is_announced_once(package):
+    at_once = "from stiction.arrays import linking\nlinking.PATIENCE = 0.0\n"
+    program = at_once + RUN.replace("print", "outer(20.0)\nprint")
+    ended = run(package, program, STICTION_NOTICE="1")
+    assert ended.stderr == "stiction: compiling kernels (once; later runs load them from the cache) ...\n"
+    assert run(package, program, STICTION_NOTICE="1").stderr == ""  # now they are
+    assert quietly(run(package, program, NUMBA_CACHE_DIR=str(package.parent), STICTION_NOTICE="0")) == "42 0"
+
+
+def test_every_kernel_lies_in_a_source_that_is_hashed():
+    """Studies are not: their kernels call those below and themselves, and a file's own change is always noticed."""
+    hashed = set(source_files())
+    for path in sorted(SOURCES.rglob("*.py")):
+        name = path.relative_to(SOURCES).as_posix()
+        text = path.read_text(encoding="utf-8")
+        if "import kernel" in text or "import inlined" in text or "import sums" in text or "import minima" in text:
+            assert name in hashed or name.startswith("studies/")
