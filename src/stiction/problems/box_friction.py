@@ -94,16 +94,6 @@ class BoxForm:
         """(3n,) which rows respond to their own impulse at all."""
         return np.asarray(self.response.diagonal() > DEAF, np.bool_)
 
-    def rest(self, delassus: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(3n, 3n) what a Delassus matrix, given contact by contact, has beyond L Lᵀ, in its own tangents and order."""
-        size = np.repeat(self.white.scale, 3)
-        rows = self.white.rows.reshape(3 * self.n, self.white.rows.shape[2])
-        return np.asarray(size[:, None] * delassus * size - rows @ rows.T, np.float64)
-
-    def of_rest(self, rest: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n, 3) the velocities that it adds."""
-        return turned((rest @ turned(p, -self.turn).ravel()).reshape(self.n, 3), self.turn)
-
     def velocity(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 3) contact velocities after impulses p."""
         return self.offset + (self.response @ p.T.ravel()).reshape(3, self.n).T

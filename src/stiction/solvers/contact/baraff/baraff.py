@@ -64,7 +64,10 @@ from stiction.solvers.contact.baraff.steps import (
     first_event,
     moving_row,
 )
+from stiction.solvers.contact.baraff.tolerances import DRIFT, MOST_NOISE, NOISE, PATIENCE, SETTLING, TURNS
 from stiction.solvers.contact.baraff.turn import aim, misaligned, turn
+from stiction.solvers.contact.cone_newton.tolerances import CORRECTIONS
+from stiction.solvers.contact.delassus import corrected
 from stiction.solvers.contract import STATUS, ContactProposal, Contract
 from stiction.solvers.lcp.principal import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STALLED
 
@@ -72,15 +75,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.contact import ContactProblem
-    from stiction.problems.normal_form import Whitened
 
-NOISE = 1e-15  # violations below this part of the largest impulse are rounding, at first
-MOST_NOISE = 1e-11  # and at last
-PATIENCE = 2  # changes of a contact without progress before it is given up
-SETTLING = 16  # drives without friction after which members are corrected; with friction, each
-DRIFT = 1e-10  # part of the largest impulse below which a violation may come of steps added up
-ROUNDS = 8  # in which what a Delassus matrix holds beyond the normal form's rows is accounted for
-TURNS = 60  # of the recorded directions, in one try
 STEPS, DRIVES, GIVEN_UP, TURNED, TRIES = range(5)  # what is counted
 
 
@@ -120,30 +115,20 @@ class Baraff:
         limit = 50 * n + 500 if self.max_steps is None else self.max_steps
         work = workspace(*sizes(n, m, w))
         p, ray, counts = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(5, np.int64)
-        bias = white.bias
-        for _ in range(ROUNDS):
-            status = compute_forces(
-                white.rows, white.segments, bias, white.friction, white.free, slip, 1 if frictionless else 3,
-                self.realign and problem.dim == 3, self.tries, limit, *work, p, ray, counts,
+
+        def solve(added: NDArray[np.float64], before: int | None) -> int:
+            return compute_forces(  # type: ignore[no-any-return]
+                white.rows, white.segments, white.bias + added, white.friction, white.free, slip,
+                1 if frictionless else 3, self.realign and problem.dim == 3, self.tries, limit, *work, p, ray, counts,
             )  # fmt: skip
-            if problem.delassus is None or n == 0 or status != SOLVED:
-                break
-            known, bias = bias, white.bias + beyond_rows(problem.delassus, white, p)
-            if np.abs(bias - known).max() <= NOISE * max(1.0, np.abs(p).max()):
-                break
+
+        status = corrected(problem, solve, lambda status: p if status == SOLVED else None, CORRECTIONS, NOISE)
         trace = (
             f"{counts[DRIVES]} drives, {counts[GIVEN_UP]} contacts given up, {counts[TURNED]} turns, "
             f"{counts[TRIES]} tries",
         )
         direction = ray * white.scale[:, None] if status == RAY else None
         return ContactProposal(STATUS[status], int(counts[STEPS]), white.impulse(p), direction, trace)
-
-
-def beyond_rows(delassus: NDArray[np.float64], white: Whitened, p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 3) velocities that the impulses p make by what W holds beyond the rows: W as printed is hardly symmetric."""
-    rows = white.rows.reshape(p.size, -1)
-    size = np.repeat(white.scale, 3)
-    return np.asarray((size * (delassus @ (size * p.ravel())) - rows @ (rows.T @ p.ravel())).reshape(-1, 3))
 
 
 class Blow(NamedTuple):

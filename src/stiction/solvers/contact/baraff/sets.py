@@ -22,16 +22,11 @@ from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import dot, invert, times, transposed_times
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_row, row_dot
+from stiction.solvers.contact.baraff.tolerances import DEPENDENT, NEGLIGIBLE, NOISE, REFINE, STALE
 from stiction.solvers.lcp.basis_inverse import border, strike
 
 IGNORED, OPEN, CLOSED = range(3)
 LOOSE, HALF, STUCK, SLIDING, KNOWN = range(5)
-
-DEPENDENT = 1e-14  # pivots below this part of their row and column are zero
-STALE = 1e-9  # diagonal entries of the inverse below this part of their row are not divided by
-NEGLIGIBLE = 1e-10  # the largest violation that may be taken for rounding where impulses are small
-SURE = 1e-15  # part of the largest impulse that always may
-REFINE = 1e-14  # residuals of the members' equations that are worth another pass
 
 
 class Sets(NamedTuple):
@@ -364,4 +359,4 @@ def settle(t, k):
 @kernel
 def rounding(t):
     """Violations below this are rounding."""
-    return min(t.level[0] * t.level[1], max(NEGLIGIBLE, SURE * t.level[1]))
+    return min(t.level[0] * t.level[1], max(NEGLIGIBLE, NOISE * t.level[1]))

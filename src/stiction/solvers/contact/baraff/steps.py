@@ -11,14 +11,11 @@ import math
 import numpy as np
 
 from stiction.arrays.compiled import kernel
-from stiction.solvers.contact.baraff.sets import CLOSED, DEPENDENT, HALF, OPEN, SLIDING, STUCK
+from stiction.solvers.contact.baraff.sets import CLOSED, HALF, OPEN, SLIDING, STUCK
+from stiction.solvers.contact.baraff.tolerances import DEPENDENT, MOVING, ON_CONE, SLOW
 
 ARRIVES, OPENS, CLOSES, SLIPS, STICKS, NOTHING = range(6)
 PRESS, RUB, UNLOAD, TURN = range(4)  # what is driven
-
-SLOW = 1e-11  # rates below this part of the fastest do not block
-MOVING = 1e-9  # rates above this part of the fastest move a row that the members should hold
-ON_CONE = 1e-12  # part of (mu p_n)² within which an impulse lies on its cone
 
 
 @kernel

@@ -13,9 +13,7 @@ import math
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import lu, lu_solve
 from stiction.solvers.contact.baraff.sets import CLOSED, SLIDING, direct, renew, settle, write_member
-
-WIDEST = 0.5  # radians turned at a time
-WORSE = 1.5  # factor by which a turn may make things worse
+from stiction.solvers.contact.baraff.tolerances import WIDEST, WORSE
 
 
 @kernel

@@ -14,11 +14,8 @@ from typing import NamedTuple
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import cholesky, cholesky_solve, dot
 from stiction.arrays.layout import Floats, layout
-from stiction.solvers.contact.cone_newton.one_contact import EXACT, into_cone, residual, set_velocity, sweep
-
-MEMORY = 10
-TRUST = 4.0  # squared step of a sweep, over that of the shortest, at which an accelerated point is dropped
-RIDGE = 1e-12  # added to the Gram matrix, in units of its trace
+from stiction.solvers.contact.cone_newton.one_contact import into_cone, residual, set_velocity, sweep
+from stiction.solvers.contact.cone_newton.tolerances import EXACT, RIDGE, SWEEPS_KEPT, TRUST
 
 
 class Memory(NamedTuple):
@@ -34,7 +31,7 @@ class Memory(NamedTuple):
     weights: Array[Floats, "memory"]
 
 
-memory_sizes, carve_memory = layout(Memory, "n", memory=f"{MEMORY}")
+memory_sizes, carve_memory = layout(Memory, "n", memory=f"{SWEEPS_KEPT}")
 
 
 @kernel
@@ -69,7 +66,7 @@ def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_swee
                 held += 1
         for j in range(size):
             t.last_move[j], t.last[j] = t.move[j], p[j]
-        accelerated = held > 0 and not dropped and combine(t, min(held, MEMORY), p)
+        accelerated = held > 0 and not dropped and combine(t, min(held, SWEEPS_KEPT), p)
         if accelerated:
             into_cone(point.p, contacts.friction)
             set_velocity(contacts, point)
@@ -79,10 +76,10 @@ def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_swee
 @kernel
 def remember(t, p, held):
     """Differences from the sweep before take the oldest place."""
-    size, k = len(p), held % MEMORY
+    size, k = len(p), held % SWEEPS_KEPT
     for j in range(size):
         t.moves[k, j], t.images[k, j] = t.move[j] - t.last_move[j], p[j] - t.last[j]
-    for a in range(min(held + 1, MEMORY)):
+    for a in range(min(held + 1, SWEEPS_KEPT)):
         t.gram[a, k] = t.gram[k, a] = dot(t.moves[a], t.moves[k], size)
 
 

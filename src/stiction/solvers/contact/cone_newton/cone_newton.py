@@ -32,7 +32,6 @@ from stiction.problems.normal_form import SMALL, trim
 from stiction.solvers.contact.cone_newton.anderson import Memory, accelerated_sweeps
 from stiction.solvers.contact.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
 from stiction.solvers.contact.cone_newton.one_contact import (
-    EXACT,
     Contacts,
     alart_curnier,
     evaluate,
@@ -42,9 +41,32 @@ from stiction.solvers.contact.cone_newton.one_contact import (
     sweep,
 )
 from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
-from stiction.solvers.contact.cone_newton.step import DIVERGED, Search, newton
+from stiction.solvers.contact.cone_newton.step import Search, newton
 from stiction.solvers.contact.cone_newton.system import OPEN, System
+from stiction.solvers.contact.cone_newton.tolerances import (
+    BURDEN,
+    CORRECTIONS,
+    DIVERGED,
+    EXACT,
+    FIRST_SWEEPS,
+    LAST_DIGIT,
+    LEAST_RESIDUAL,
+    MARGIN,
+    MORE_SWEEPS,
+    MOST_SWEEPS,
+    NEGLIGIBLE,
+    PRESSURE,
+    PROXIMAL_STEPS,
+    ROUGH,
+    ROUNDING,
+    SOFTNESS,
+    STAGES,
+    STALL_FACTOR,
+    STALL_LIMIT,
+    WARM_SOFTNESS,
+)
 from stiction.solvers.contact.cone_newton.working_set import few, group
+from stiction.solvers.contact.delassus import corrected
 from stiction.solvers.contract import STATUS, ContactProposal, Contract
 from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED
 
@@ -54,22 +76,6 @@ if TYPE_CHECKING:
     from stiction.problems.contact import ContactProblem
     from stiction.problems.normal_form import Whitened
 
-STAGES = 5  # of a round: afresh; sweeps; accelerated sweeps; proximal steps; a perturbation
-FIRST_SWEEPS, ROUGH = 2, 1e-2  # and how accurate they are
-MORE_SWEEPS, MOST_SWEEPS = 50, 800  # of the first cycle that sweeps again, and of the last
-PROXIMAL_STEPS = 1000  # Newton steps of proximal ones
-PRESSURE = 0.05  # normal impulse that a perturbation adds at most
-SOFTNESS = 0.01  # ε over the residual
-WARM_SOFTNESS = 1e-4  # the same, from a start
-STALLED, FAIR = 1e2, 1e-9  # tolerances, and the violation at most, at which a solve ends that has stalled once
-NOISE = 1e-15  # residual, in units of the largest impulse, that rounding leaves
-MARGIN = 0.5  # part of the tolerance that Newton's method aims at, because impulses are put into their cones after it
-ROUNDING = 1e-13  # residual, in units of the normal form, below which only rounding is left
-LAST_DIGIT = 5e-16  # of an impulse
-CORRECTIONS = 8  # solves for what is not symmetric in a Delassus matrix
-NEGLIGIBLE = 1e-13  # velocity, in units of the normal form, that needs no correction
-BURDEN = 100.0  # impulse, in units of the normal form, of a contact whose start is balanced
-FAR = 1e-9  # violation of the law, in units of the normal form, of impulses that are no answer yet
 NONE = np.empty((0, 3))
 
 
@@ -97,28 +103,18 @@ class ConeNewton:
     )
 
     def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
-        answer = self._solve(problem, NONE if start is None else np.ascontiguousarray(start))
-        return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse)
-
-    def _solve(self, problem: ContactProblem, start: NDArray[np.float64]) -> Answer:
         white = trimmed(problem.whitened)
-        answer = self._run(white, white.bias, start)
-        if problem.delassus is None or problem.n == 0:
-            return answer
-        # Solve again with E p added to the free velocities, E = W - L Lᵀ, until that changes nothing.
-        n = problem.n
-        size = np.repeat(white.scale, 3)
-        rows = white.rows.reshape(3 * n, -1)
-        rest = size[:, None] * problem.delassus * size - rows @ rows.T
-        added = np.zeros(3 * n)
-        for _ in range(CORRECTIONS):
-            wanted = rest @ white.scaled(answer.impulse).ravel()
-            if answer.status != SOLVED or np.abs(wanted - added).max() <= NEGLIGIBLE:
-                break
-            added = wanted
-            more = self._run(white, white.bias + added.reshape(n, 3), answer.impulse)
-            answer = more._replace(steps=answer.steps + more.steps)
-        return answer
+        begin = NONE if start is None else np.ascontiguousarray(start)
+
+        def solve(added: NDArray[np.float64], before: Answer | None) -> Answer:
+            found = self._run(white, white.bias + added, begin if before is None else before.impulse)
+            return found if before is None else found._replace(steps=found.steps + before.steps)
+
+        def impulse(answer: Answer) -> NDArray[np.float64] | None:
+            return white.scaled(answer.impulse) if answer.status == SOLVED else None
+
+        answer = corrected(problem, solve, impulse, CORRECTIONS, NEGLIGIBLE)
+        return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse)
 
     def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64]) -> Answer:
         n, _, width = white.rows.shape
@@ -281,7 +277,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
 @kernel
 def relaxed(tolerance):
     """What is asked for where Newton's method has stalled: the last digits of a heap in motion cost the most steps."""
-    return max(tolerance, min(STALLED * tolerance, FAIR))
+    return max(tolerance, min(STALL_FACTOR * tolerance, STALL_LIMIT))
 
 
 @kernel
@@ -302,7 +298,7 @@ def of_start(whole, free, bias, scale, tau, pace, start, x):
             unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], u0 + bias[i, 0], u1 + bias[i, 1],
             u2 + bias[i, 2], whole.friction[i],
         )  # fmt: skip
-        if not off <= FAR:
+        if not off <= STALL_LIMIT:
             return DIVERGED
         largest = max(largest, off * tau / (scale[i] * pace[i]))
     return largest
@@ -321,7 +317,7 @@ def survey(whole, free, bias, scale, tau, pace, tolerance, weight):
         whole.offset[i, 0], whole.offset[i, 1], whole.offset[i, 2] = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2]
         weight[i] = tau / (scale[i] * pace[i])
         heaviest = max(heaviest, weight[i])
-    return max(tolerance / max(heaviest, 1.0), ROUNDING)
+    return max(tolerance / max(heaviest, 1.0), LEAST_RESIDUAL)
 
 
 @kernel
@@ -370,7 +366,7 @@ def negligible(violation, tolerance, weight, p):
     largest = 0.0
     for i in range(len(p)):
         largest = max(largest, weight[i] * max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])))
-    return violation <= max(tolerance, NOISE * largest)
+    return violation <= max(tolerance, ROUNDING * largest)
 
 
 @kernel

@@ -21,12 +21,7 @@ from typing import NamedTuple
 from stiction.arrays.compiled import kernel, sums
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
-
-DEAF = 1e-14  # normal response of a contact to its own impulse, in units of its size, that counts as none
-BLUNT = 1e-14  # added to the tangential responses, in units of their sum: one of them is zero in the plane
-MAX_ROOT_STEPS = 60  # halvings would take 53
-EXACT = 1e-15  # relative error of a root that cannot be improved
-TINY = 1e-300
+from stiction.solvers.contact.cone_newton.tolerances import BLUNT, DEAF, EXACT, MAX_ROOT_STEPS, TINY
 
 
 class Contacts(NamedTuple):

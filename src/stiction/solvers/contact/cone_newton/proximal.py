@@ -21,16 +21,20 @@ from stiction.arrays.compiled import kernel
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.solvers.contact.cone_newton.one_contact import evaluate, into_cone
 from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_system
-
-LARGEST_EPSILON, SMALLEST_EPSILON = 1.0, 1e-9
-FIRST_EPSILON = 0.1  # at most
-LENGTH = 0.3  # change of an impulse that a stage is meant to make
-SHRINK, GROW = 0.5, 4.0  # of ε after a stage, at least; after one that failed
-CAREFUL = 0.25  # of ε after a stage that took several tries, at most
-MAX_STEPS = 10  # of Newton's method in a stage
-TRIALS = 6  # of a step, each half as long as the one before
-DECREASE = 1e-4  # part of the squared residual that a step must take away
-PART, ROUNDING = 0.1, 3e-14  # of the residual that a stage begins with, at which it ends; but no less than rounding
+from stiction.solvers.contact.cone_newton.tolerances import (
+    CAREFUL,
+    DECREASE,
+    FIRST_STAGE,
+    GROW,
+    LARGEST_STAGE,
+    SHRINK,
+    SMALLEST_STAGE,
+    STAGE_LENGTH,
+    STAGE_PART,
+    STAGE_ROUNDING,
+    STAGE_STEPS,
+    STAGE_TRIALS,
+)
 
 
 @kernel
@@ -41,14 +45,14 @@ def proximal(contacts, search, system, least, enough, max_steps):
     into_cone(now.p, contacts.friction)
     largest, _ = evaluate(contacts, now)
     copy_rows(now.p, centre)
-    steps, epsilon, least_shrink = 0, min(FIRST_EPSILON, largest / LENGTH), 0.0
+    steps, epsilon, least_shrink = 0, min(FIRST_STAGE, largest / STAGE_LENGTH), 0.0
     while steps < max_steps and least > enough:
         solved, count = stage(
-            contacts, now, trial, centre, search.spare, system, epsilon, max(PART * largest, ROUNDING)
+            contacts, now, trial, centre, search.spare, system, epsilon, max(STAGE_PART * largest, STAGE_ROUNDING)
         )
         steps += count + 1
         if not solved:
-            epsilon, least_shrink = min(LARGEST_EPSILON, GROW * epsilon), CAREFUL
+            epsilon, least_shrink = min(LARGEST_STAGE, GROW * epsilon), CAREFUL
             continue
         length = distance(now.p, centre)
         copy_rows(now.p, centre)
@@ -56,7 +60,7 @@ def proximal(contacts, search, system, least, enough, max_steps):
         if largest < least:
             least = largest
             copy_rows(now.p, best)
-        epsilon = max(SMALLEST_EPSILON, epsilon * max(least_shrink, min(SHRINK, length / LENGTH)))
+        epsilon = max(SMALLEST_STAGE, epsilon * max(least_shrink, min(SHRINK, length / STAGE_LENGTH)))
         least_shrink = 0.0
     return least, steps
 
@@ -72,7 +76,7 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
     for j in range(m):
         now.x[j] = 0.0
     square = respond(contacts, now.u, now, centre, epsilon, system)
-    for count in range(MAX_STEPS):
+    for count in range(STAGE_STEPS):
         if square <= enough * enough:
             return True, count
         if not solve_system(contacts, system):
@@ -80,7 +84,7 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
         for j in range(m):
             step[j] = system.right[j]
         length, before = 1.0, square
-        for _ in range(TRIALS):
+        for _ in range(STAGE_TRIALS):
             for j in range(m):
                 trial.x[j] = now.x[j] + length * step[j]
             square = respond(contacts, now.u, trial, centre, epsilon, system)
@@ -92,7 +96,7 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
         copy_rows(trial.p, now.p)
         for j in range(m):
             now.x[j] = trial.x[j]
-    return square <= enough * enough, MAX_STEPS
+    return square <= enough * enough, STAGE_STEPS
 
 
 @kernel

@@ -15,17 +15,20 @@ from stiction.solvers.contact.cone_newton.box_map import evaluate_box, linearise
 from stiction.solvers.contact.cone_newton.one_contact import Point, evaluate
 from stiction.solvers.contact.cone_newton.proximal import copy_rows
 from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_again, solve_system
-
-LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10
-CUT, SMALLEST_SOFTNESS = 0.05, 1e-7  # of the softness, after a full step that repeats the active set
-MEMORY = 20  # merits that a step is searched against
-TRIALS = 9  # of a step, each half as long as the one before
-DECREASE = 1e-4  # part of the merit that a step must take away
-WATCHDOG = 3  # full steps that are taken although the search failed
-PROGRESS = 0.8  # merit, over the lowest so far, that counts as progress
-DIVERGED = 1e100
-REFINEMENTS = 3  # of a direction at most
-FELT = 0.1  # error of the linear system, over the residual after the step, that is refined
+from stiction.solvers.contact.cone_newton.tolerances import (
+    CUT,
+    DECREASE,
+    DIVERGED,
+    FELT,
+    LARGEST_EPSILON,
+    LEAST_SOFTNESS,
+    MERITS,
+    PROGRESS,
+    REFINEMENTS,
+    SMALLEST_EPSILON,
+    TRIALS,
+    WATCHDOG,
+)
 
 
 class Search(NamedTuple):
@@ -39,7 +42,7 @@ class Search(NamedTuple):
     spare: Array[Floats, "m"]
 
 
-layout(Search, "n", "m", memory=f"{MEMORY}")
+layout(Search, "n", "m", memory=f"{MERITS}")
 
 
 @kernel
@@ -84,17 +87,17 @@ def newton(contacts, search, system, least, enough, softness, max_steps, box):
             largest, merit = evaluate_map(contacts, trial, box)
             remember_only(-1.0, merits)
         now, trial = trial, now
-        merits[step % MEMORY] = merit
+        merits[step % MERITS] = merit
         if not largest < DIVERGED:
             return least, step
         if largest < least:
             least = largest
             copy_rows(now.p, search.best)
         # The right active set makes the map smooth: there is nothing left to soften.
-        soft = max(CUT * soft, SMALLEST_SOFTNESS) if changed == 0 and length == 1.0 and largest < before else softness
+        soft = max(CUT * soft, LEAST_SOFTNESS) if changed == 0 and length == 1.0 and largest < before else softness
         slow = 0 if merit < PROGRESS * lowest else slow + 1
         lowest = merit if slow == 0 else lowest
-        if slow > MEMORY + WATCHDOG:
+        if slow > MERITS + WATCHDOG:
             return least, step
     return least, max_steps
 
@@ -200,7 +203,7 @@ def move(point, length, direction, target):
 
 @kernel
 def remember_only(merit, merits):
-    for k in range(MEMORY):
+    for k in range(MERITS):
         merits[k] = -1.0
     merits[0] = merit
 
@@ -208,6 +211,6 @@ def remember_only(merit, merits):
 @kernel
 def highest(merits):
     result = merits[0]
-    for k in range(1, MEMORY):
+    for k in range(1, MERITS):
         result = max(result, merits[k])
     return result

@@ -21,12 +21,7 @@ from stiction.solvers.contact.cone_newton.one_contact import (
 from stiction.solvers.contact.cone_newton.proximal import copy_rows
 from stiction.solvers.contact.cone_newton.step import Search, newton
 from stiction.solvers.contact.cone_newton.system import OPEN, System
-
-CROWD = 4  # contacts of the same bodies that are all taken in as soon as they close
-PICKS = 8  # times that contacts are taken in after sweeps only, before Newton's method begins
-ROUGH = 1e-2  # accuracy of those sweeps
-MAX_ROUNDS = 40
-MARGIN = 0.5  # part of the tolerance that Newton's method aims at, because impulses are put into their cones after it
+from stiction.solvers.contact.cone_newton.tolerances import CROWD, MARGIN, MAX_ROUNDS, PICKS, ROUGH
 
 
 @kernel

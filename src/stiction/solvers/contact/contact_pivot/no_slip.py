@@ -23,14 +23,9 @@ from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_row, row_dot
 from stiction.solvers.contact.contact_pivot.pressing import press_contacts, press_sizes
+from stiction.solvers.contact.contact_pivot.tolerances import AT_REST, BOUND_NOISE, HELD, RETURNS, ROUNDS, VIOLATED
 from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED, STALLED
 
-HELD = 1e-6  # part of a row that bound rows leave of it, below which they hold it already
-VIOLATED = 1e-10  # in units of the largest velocity; less is rounding
-NOISE = 1e-14  # the same in units of the largest impulse
-AT_REST = 1e-15  # sliding that no refinement removes
-ROUNDS = 60  # changes of the bound set before contacts are bound for good
-RETURNS = 10  # and returns to an earlier one
 RELEASED, FOR_GOOD = 1, 2
 
 
@@ -180,7 +175,7 @@ def judge(t):
         largest = max(largest, t.z[i], abs(t.impulse[i, 1]), abs(t.impulse[i, 2]))
         if t.worst[i] > t.worst[which]:
             which = i
-    return VIOLATED + NOISE * largest, which
+    return VIOLATED + BOUND_NOISE * largest, which
 
 
 @kernel

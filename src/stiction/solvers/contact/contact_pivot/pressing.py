@@ -20,12 +20,8 @@ from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_row, row_dot
+from stiction.solvers.contact.contact_pivot.tolerances import DEPENDENT, DOUBTFUL, NOISE, TRUSTED
 from stiction.solvers.lcp.principal import MAX_ITERATIONS, RAY, SINGULAR, SOLVED
-
-NOISE = 2e-14  # violations below this part of the largest velocity are rounding
-DEPENDENT = 1e-11  # part of a row that the members leave of it, below which it depends on them
-DOUBTFUL = 0.1  # part of its squared length below which Gram–Schmidt is done twice
-TRUSTED = 1e-4  # the same for members that come from a start
 
 
 class Pressing(NamedTuple):

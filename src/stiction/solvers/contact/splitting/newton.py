@@ -11,8 +11,9 @@ from stiction.arrays.compiled import kernel, shared
 from stiction.arrays.layout import layout
 from stiction.solvers.contact.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
 from stiction.solvers.contact.cone_newton.one_contact import Contacts
-from stiction.solvers.contact.cone_newton.step import DIVERGED, Search, newton
+from stiction.solvers.contact.cone_newton.step import Search, newton
 from stiction.solvers.contact.cone_newton.system import System
+from stiction.solvers.contact.cone_newton.tolerances import DIVERGED
 
 
 class Work(NamedTuple):

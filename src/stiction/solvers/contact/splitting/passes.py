@@ -17,7 +17,8 @@ import numpy as np
 from stiction.errors import UnsupportedProblem
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
-from stiction.solvers.contact.cone_newton.anderson import MEMORY, TRUST, Memory, combine, remember
+from stiction.solvers.contact.cone_newton.anderson import Memory, combine, remember
+from stiction.solvers.contact.cone_newton.tolerances import ROUNDING, SWEEPS_KEPT, TRUST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from stiction.problems.box_friction import BoxForm
     from stiction.solvers.contract import Solver
 
-NOISE = 1e-15  # violation, in units of the largest impulse, that is rounding
 STICKY = 1e-6  # least proximal term of a pass without bounds
 
 
@@ -48,7 +48,7 @@ class Passes:
     @property
     def done(self) -> bool:
         """Whether the violation is small enough, or what rounding leaves of velocities after impulses this large."""
-        return bool(self.violation <= max(self.enough, NOISE * np.abs(self.best).max(initial=0.0)))
+        return bool(self.violation <= max(self.enough, ROUNDING * np.abs(self.best).max(initial=0.0)))
 
     def keep(self, p: NDArray[np.float64]) -> float:
         """Keep impulses, put into their boxes, if they violate the law less than all before; how much they do."""
@@ -112,10 +112,10 @@ class Passes:
         """The same by Anderson's method: a combination of the last passes at which a linear map would be at rest."""
         part = slice(0, 1) if self.joint else slice(1, 3)
         size = p[:, part].size
-        vectors, differences, squares = np.zeros((3, size)), np.zeros((2, MEMORY, size)), np.zeros((2, MEMORY, MEMORY))
-        t = Memory(
-            vectors[0], vectors[1], vectors[2], differences[0], differences[1], squares[0], squares[1], np.zeros(MEMORY)
-        )
+        vectors, differences = np.zeros((3, size)), np.zeros((2, SWEEPS_KEPT, size))
+        squares, weights = np.zeros((2, SWEEPS_KEPT, SWEEPS_KEPT)), np.zeros(SWEEPS_KEPT)
+        last = vectors[0], vectors[1], vectors[2], differences[0], differences[1], squares[0], squares[1]
+        t = Memory(*last, weights)
         shortest, held, accelerated = np.inf, 0, False
         for done in range(count):
             image = None if self.done else self.once(p)
@@ -134,7 +134,7 @@ class Passes:
                 remember(t, to, held)
                 held += 1
             t.last_move[:], t.last[:] = t.move, to
-            accelerated = held > 0 and not dropped and bool(combine(t, min(held, MEMORY), to))
+            accelerated = held > 0 and not dropped and bool(combine(t, min(held, SWEEPS_KEPT), to))
             p = image
             if accelerated:
                 p = image.copy()

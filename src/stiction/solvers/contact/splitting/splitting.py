@@ -17,15 +17,23 @@ point; and after a round of these with another proximal term, and with contacts 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from stiction.arrays.compiled import workspace
 from stiction.errors import InvalidProblem
-from stiction.problems.box_friction import BoxForm, box_form, is_box
+from stiction.problems.box_friction import BoxForm, box_form, is_box, turned
 from stiction.problems.contact import ContactProblem
 from stiction.solutions.status import Status
+from stiction.solvers.contact.cone_newton.tolerances import (
+    CORRECTIONS,
+    LEAST_RESIDUAL,
+    MARGIN,
+    NEGLIGIBLE,
+    PRESSURE,
+)
+from stiction.solvers.contact.delassus import corrected
 from stiction.solvers.contact.splitting.newton import box_newton, sizes
 from stiction.solvers.contact.splitting.passes import Passes
 from stiction.solvers.contract import ContactProposal, Contract
@@ -43,11 +51,6 @@ FIRST_PASSES, MORE_PASSES, ACCELERATED_PASSES = 3, 20, 40  # before Newton's met
 STAGES = 4  # of a round: afresh; more passes; accelerated passes; a perturbation
 PULLS = (1.0, 1e4, 0.0, 1e3)  # of the proximal term, round by round
 SOFTNESS = (0.01, 0.001, 0.1)  # of Newton's method, in turn
-PRESSURE = 0.05  # normal impulse that a perturbation adds at most
-MARGIN = 0.5  # part of the tolerance that Newton's method aims at, because impulses are put into their boxes after it
-ROUNDING = 1e-13  # violation, in units of the normal form, below which only rounding is left
-CORRECTIONS = 8  # solves for what is not symmetric in a Delassus matrix
-NEGLIGIBLE = 1e-13  # velocity, in units of the normal form, that needs no correction
 SHOWN = 30  # passes whose violation the trace tells
 
 
@@ -113,19 +116,18 @@ class Splitting:
 
     def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
         form = box_form(problem)
-        passes, steps = self._solve(form, None if start is None else form.scaled(start))
-        history = list(passes.history)
-        if problem.delassus is not None:
-            rest = form.rest(problem.delassus)
-            added = np.zeros((form.n, 3))
-            for _ in range(CORRECTIONS):
-                wanted = form.of_rest(rest, passes.best)
-                if not passes.done or np.abs(wanted - added).max(initial=0.0) <= NEGLIGIBLE:
-                    break
-                added = wanted
-                passes, more = self._solve(form.shifted(added), passes.best)
-                steps += more
-                history += passes.history
+        history: list[float] = []
+
+        def solve(added: NDArray[np.float64], before: Made | None) -> Made:
+            begin = (None if start is None else form.scaled(start)) if before is None else before.passes.best
+            passes, steps = self._solve(form.shifted(turned(added, form.turn)) if added.any() else form, begin)
+            history.extend(passes.history)
+            return Made(passes, steps if before is None else steps + before.steps)
+
+        def best(made: Made) -> NDArray[np.float64] | None:
+            return turned(made.passes.best, -form.turn) if made.passes.done else None
+
+        passes, steps = corrected(problem, solve, best, CORRECTIONS, NEGLIGIBLE)
         status = Status.SOLVED if passes.done else Status.MAX_ITERATIONS
         trace = told(history, passes.failures, steps)
         impulse = form.impulse(passes.best)
@@ -180,6 +182,13 @@ class Splitting:
         return p, steps
 
 
+class Made(NamedTuple):
+    """Passes that were made, and the Newton steps."""
+
+    passes: Passes
+    steps: int
+
+
 def small_enough(form: BoxForm, tolerance: float) -> float:
     """The violation, in units of the normal form, that the judge calls this tolerance at most.
 
@@ -188,7 +197,7 @@ def small_enough(form: BoxForm, tolerance: float) -> float:
     unit = 1.0 / form.white.scale
     fastest = (unit[:, None] * np.abs(form.offset)).max(initial=0.0)
     slowest = unit.max(initial=0.0)
-    return float(max(tolerance * min(1.0, fastest / slowest), ROUNDING)) if slowest > 0.0 else tolerance
+    return float(max(tolerance * min(1.0, fastest / slowest), LEAST_RESIDUAL)) if slowest > 0.0 else tolerance
 
 
 def perturbed(p: NDArray[np.float64], part: float, seed: int) -> NDArray[np.float64]:

@@ -1,0 +1,44 @@
+"""Every threshold of Baraff's method: name, unit, why, what breaks.
+
+All are pure numbers: contacts have unit size and velocities are divided by τ (`problems.normal_form`).
+"""
+
+from __future__ import annotations
+
+# Rounding.
+
+# Violations below this part of the largest impulse are rounding, at first and, after tries that were stopped by
+# rounding, at last. Smaller: contacts are driven for nothing. Larger: true violations are left.
+NOISE, MOST_NOISE = 1e-15, 1e-11
+# The largest violation that may be taken for rounding where impulses are small.
+NEGLIGIBLE = 1e-10
+# Part of the largest impulse below which a violation may come of steps added up: members are corrected, not driven.
+DRIFT = NEGLIGIBLE
+# Residuals of the members' equations that are worth another pass of refinement.
+REFINE = 1e-14
+
+# Pivots of the members' inverse (`sets`).
+
+# Pivots below this part of their row and column are zero. Larger: nearly dependent contacts are refused.
+DEPENDENT = REFINE
+# Diagonal entries of the inverse below this part of their row are not divided by: it is rebuilt instead.
+STALE = 1e-9
+
+# How far a drive may go (`steps`).
+
+# Rates below this part of the fastest do not block. Larger: conditions are passed unseen.
+SLOW = 1e-11
+# Rates above this part of the fastest move a row that the members should hold: the inverse has lost it.
+MOVING = STALE
+# Part of (mu p_n)² within which an impulse lies on its cone.
+ON_CONE = 1e-12
+
+# Patience.
+
+# Changes of a contact without progress before it is given up, and tried again in another order.
+PATIENCE = 2
+# Drives without friction after which members are corrected; with friction, after each.
+SETTLING = 16
+# Turns of the recorded directions in one try, radians turned at a time, and the factor by which a turn may make things
+# worse: several contacts that turn together may do so at first.
+TURNS, WIDEST, WORSE = 60, 0.5, 1.5

@@ -1,0 +1,104 @@
+"""Every threshold of Newton's method for contact, on the cone and on the box: name, unit, why, what breaks.
+
+All are pure numbers: contacts have unit size and velocities are divided by τ (`problems.normal_form`), so that impulses
+and velocities of contacts that decide are about one. "Residual" is the largest entry of the Alart–Curnier map.
+"""
+
+from __future__ import annotations
+
+# Rounding. One unit, from which everything that stands for rounding is derived.
+
+# What rounding leaves of a velocity, in units of the largest impulse: 4.5 eps. Smaller: solves end at their limit
+# instead of SOLVED. Larger: heavy loads hide the creep of light bodies.
+ROUNDING = 1e-15
+# Relative error of a root that cannot be improved.
+EXACT = ROUNDING
+# Change of the largest impulse, as far as a contact is stretched, below which Newton's method cannot aim.
+LAST_DIGIT = 0.5 * ROUNDING
+# A contact's response to its own impulse, over its size, that counts as none: it cannot press (its normal is held).
+DEAF = 1e-14
+# Added to the tangential responses, over their sum: in the plane one of them is zero. Smaller: divisions by zero.
+BLUNT = DEAF
+# Residual to which a proximal stage can be solved at best.
+STAGE_ROUNDING = 3e-14
+# Residual below which a tolerance is not followed: only rounding is left.
+LEAST_RESIDUAL = 1e-13
+# Velocity that a Delassus matrix holds beyond its symmetric part, which needs no further correction.
+NEGLIGIBLE = LEAST_RESIDUAL
+
+# What counts as solved.
+
+# Part of the tolerance that Newton's method aims at: impulses are put into their cones after it, which moves them.
+MARGIN = 0.5
+# After a stall, this many times the tolerance is accepted: the last digits of a heap in motion cost the most steps.
+STALL_FACTOR = 1e2
+# But never a larger violation, nor a start that is taken for the answer. Larger: things at rest creep.
+STALL_LIMIT = 1e-9
+
+# One run of Newton's method (`step`).
+
+# Stiffness of closed contacts is 1 / ε, ε this times the residual, at first and from a start. Smaller: steps overshoot
+# while modes are wrong. Larger: slow convergence.
+SOFTNESS, WARM_SOFTNESS = 0.01, 1e-4
+# Bounds of ε. A smaller least one makes the system singular to rounding.
+LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10
+# Factor of the softness after a full step that repeats the active set, where the map is smooth; and its least value.
+CUT, LEAST_SOFTNESS = 0.05, 1e-7
+# Merits that a step is searched against. One would be a monotone search, which stalls at changes of mode.
+MERITS = 20
+# Trials of a step, each half as long as the one before, and part of the merit that it must take away.
+TRIALS, DECREASE = 9, 1e-4
+# Full steps that are taken although the search failed: some changes of mode first make things worse.
+WATCHDOG = 3
+# Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps.
+PROGRESS = 0.8
+# Residual beyond which a run has diverged.
+DIVERGED = 1e100
+# Refinements of a direction at most, and the error of its linear system, over the residual, that is refined.
+REFINEMENTS, FELT = 3, 0.1
+
+# Cycles (`cone_newton`): a round is afresh, sweeps, accelerated sweeps, proximal steps, a perturbation.
+
+STAGES = 5
+# Sweeps before Newton's method, and their accuracy: they only find modes.
+FIRST_SWEEPS, ROUGH = 2, 1e-2
+# Sweeps of the first cycle that sweeps again, and of the last; four times as many each round.
+MORE_SWEEPS, MOST_SWEEPS = 50, 800
+# Newton steps of a cycle's proximal steps.
+PROXIMAL_STEPS = 1000
+# Normal impulse that a perturbation adds at most.
+PRESSURE = 0.05
+# Impulse of a contact whose start is balanced: a light block between heavy ones bears far more than moves it.
+BURDEN = 100.0
+# Solves for what is not symmetric in a Delassus matrix; each gains as many digits as it is symmetric to.
+CORRECTIONS = 8
+
+# Roots of one contact (`one_contact`): halvings would take 53 steps.
+MAX_ROOT_STEPS = 60
+# Added to what is divided by; no number that counts is so small.
+TINY = 1e-300
+
+# Anderson acceleration (`anderson`).
+
+# Sweeps remembered; squared step of a sweep, over that of the shortest, at which an accelerated point is dropped.
+SWEEPS_KEPT, TRUST = 10, 4.0
+# Added to the Gram matrix, over its trace: sweeps that repeat each other make it singular.
+RIDGE = 1e-12
+
+# Working set (`working_set`).
+
+# Contacts of the same bodies that are all taken in as soon as they close; of more, the fastest.
+CROWD = 4
+# Times that contacts are taken in after sweeps alone, before Newton's method begins; and after it, at most.
+PICKS, MAX_ROUNDS = 8, 40
+
+# Proximal steps (`proximal`).
+
+# Bounds of ε, and the most that the first stage begins with.
+LARGEST_STAGE, SMALLEST_STAGE, FIRST_STAGE = 1.0, 1e-9, 0.1
+# Change of an impulse that a stage is meant to make: a third of an impulse, so that modes change one after the other.
+STAGE_LENGTH = 0.3
+# ε is multiplied by at most SHRINK after a stage, by GROW after one that failed, by CAREFUL at least after that.
+SHRINK, GROW, CAREFUL = 0.5, 4.0, 0.25
+# Newton steps of a stage, trials of each, and the part of the first residual at which a stage ends.
+STAGE_STEPS, STAGE_TRIALS, STAGE_PART = 10, 6, 0.1

@@ -1,0 +1,53 @@
+"""What a Delassus matrix holds beyond the rows of the normal form: printed with few digits, it is hardly symmetric.
+
+    u = W p + q = L Lᵀ p + (q + E p),      E = W - L Lᵀ
+
+A solver works on L. So it is asked again with E p added to the free velocities, until that changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.problems.contact import ContactProblem
+
+    Array = NDArray[np.float64]
+
+Answer = TypeVar("Answer")
+
+
+def corrected(
+    problem: ContactProblem,
+    solve: Callable[[Array, Answer | None], Answer],
+    impulse: Callable[[Answer], Array | None],
+    rounds: int,
+    negligible: float,
+) -> Answer:
+    """The answer of the last round.
+
+    solve: from velocities (n, 3) to add to the free ones, in units of the normal form, and the answer before
+    impulse: (n, 3) of an answer, in the same units; None if it is not worth another round
+    """
+    added = np.zeros((problem.n, 3))
+    answer = solve(added, None)
+    if problem.delassus is None or problem.n == 0:
+        return answer
+    white = problem.whitened
+    size, rows = np.repeat(white.scale, 3), white.rows.reshape(3 * problem.n, -1)
+    beyond = size[:, None] * problem.delassus * size - rows @ rows.T
+    for _ in range(rounds):
+        p = impulse(answer)
+        if p is None:
+            break
+        wanted = (beyond @ p.ravel()).reshape(-1, 3)
+        if np.abs(wanted - added).max() <= negligible * max(1.0, float(np.abs(p).max())):
+            break
+        added = wanted
+        answer = solve(added, answer)
+    return answer
