@@ -39,10 +39,22 @@ def test_an_allocation_in_a_kernel_does_not_compile():
 def test_a_second_solve_reuses_the_workspace():
     problem = positive_definite(50, 1)
     st.solve(problem, st.Lemke())
-    first = workspace(1, 1)
+    first = workspace(1, 1).floats.ctypes.data
     st.solve(problem, st.Lemke())
-    assert workspace(1, 1).floats is first.floats
-    assert workspace(1, 1).ints is first.ints
+    assert workspace(1, 1).floats.ctypes.data == first
+
+
+def test_who_asks_while_a_caller_holds_the_workspace_gets_another():
+    mine = workspace(8, 8)
+    mine.floats[:8] = 7.0
+    theirs = workspace(8, 8)
+    assert not np.shares_memory(mine.floats, theirs.floats)
+    assert not np.shares_memory(mine.ints, theirs.ints)
+    st.solve(positive_definite(5, 1), st.Lemke())
+    assert (mine.floats[:8] == 7.0).all()
+    del mine, theirs
+    part = workspace(8, 8).floats[:4]  # a part is enough
+    assert not np.shares_memory(workspace(8, 8).floats, part)
 
 
 def test_threads_have_workspaces_of_their_own():

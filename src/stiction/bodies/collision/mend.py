@@ -72,14 +72,19 @@ def needs_mending(model: Any) -> bool:
 
 def collide(model: Any, data: Any, memory: Memory) -> None:
     """`mj_collision`, with contacts mended."""
+    find(model, data, memory)
+    if model.nhfield:
+        sift(model, data)
+    mend(model, data, memory)
+
+
+def find(model: Any, data: Any, memory: Memory) -> None:
+    """`mj_collision` with geoms that are nearly level taken for level meanwhile."""
     kept = workspace(4 * model.ngeom, 0).floats[: 4 * model.ngeom].reshape(-1, 4)
     count = level(memory.model, memory.data, kept)
     mj.mj_collision(model, data)
     if count:
         lean(memory.data, kept, count)
-    if model.nhfield:
-        sift(model, data)
-    mend(model, data, memory)
 
 
 def mend(model: Any, data: Any, memory: Memory) -> None:
