@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -169,24 +170,24 @@ class Workspace(NamedTuple):
 
 
 _scratch = threading.local()
-ONLY_OURS = 2  # references to a buffer that nobody holds: the thread's, and the argument of `getrefcount`
+OURS = 3  # references to a workspace that nobody holds: the thread's, the function's, and the argument of `getrefcount`
 
 
 def workspace(floats: int, ints: int) -> Workspace:
     """The thread's scratch, at least this large: the same buffers until a larger problem comes.
 
-    Whoever asks while a caller still holds them gets buffers of its own: what is lent are views, and who counts the
-    references to what they are views of knows whether all were given back.
+    Whoever asks while a caller still holds them gets buffers of its own. Hold the workspace, or its arrays, as long as
+    you use them: who holds a part alone is not seen.
     """
     work: Workspace | None = getattr(_scratch, "work", None)
     if (
         work is None
         or work.floats.size < floats
         or work.ints.size < ints
-        or sys.getrefcount(work.floats) > ONLY_OURS
-        or sys.getrefcount(work.ints) > ONLY_OURS
+        or getrefcount(work) > OURS
+        or getrefcount(work.floats) > OURS - 1
     ):
         have_floats, have_ints = (0, 0) if work is None else (work.floats.size, work.ints.size)
         work = Workspace(np.empty(max(floats, have_floats, 1024)), np.empty(max(ints, have_ints, 256), np.int64))
         _scratch.work = work
-    return Workspace(work.floats.view(), work.ints.view())
+    return work

@@ -80,7 +80,8 @@ def collide(model: Any, data: Any, memory: Memory) -> None:
 
 def find(model: Any, data: Any, memory: Memory) -> None:
     """`mj_collision` with geoms that are nearly level taken for level meanwhile."""
-    kept = workspace(4 * model.ngeom, 0).floats[: 4 * model.ngeom].reshape(-1, 4)
+    work = workspace(4 * model.ngeom, 0)
+    kept = work.floats[: 4 * model.ngeom].reshape(-1, 4)
     count = level(memory.model, memory.data, kept)
     mj.mj_collision(model, data)
     if count:
