@@ -160,7 +160,10 @@ def test_only_kernels_go_without_annotations():
 
 
 def is_kernel(node: ast.FunctionDef) -> bool:
-    return any(isinstance(d, ast.Name) and d.id in {"inlined", "kernel", "minima", "sums"} for d in node.decorator_list)
+    return any(
+        isinstance(d, ast.Name) and d.id in {"inlined", "kernel", "minima", "shared", "sums"}
+        for d in node.decorator_list
+    )
 
 
 def is_annotated(node: ast.FunctionDef) -> bool:

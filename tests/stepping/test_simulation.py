@@ -269,7 +269,7 @@ def test_what_is_no_simulation_is_not_restored(content, tmp_path):
 
 
 def test_a_failed_solve_moves_nothing(tmp_path):
-    sim = st.Simulation(st.Scene.named("block-stack", blocks=3), solver=st.ConeNewton(1, 1, 0, 0))
+    sim = st.Simulation(st.Scene.named("block-stack", blocks=3), solver=st.ConeNewton(max_cycles=1, max_steps=1))
     for _ in range(3):
         before = state(sim.model, sim.data)
         try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -70,10 +70,14 @@ class Law:
     def kind(self) -> str:
         return self.of_kind
 
-    @cached_property
+    @property
     def numbers(self) -> LawNumbers:
         """As kernels take it."""
-        return LawNumbers(KINDS.index(self.kind))
+        return numbers_of(self)
+
+    def numbered(self, found: LawNumbers) -> LawNumbers:
+        """These numbers, with those of its options."""
+        return found
 
     def corners(self, dim: int = 3) -> NDArray[np.float64] | None:
         """(k, 2) corners of what friction may be where mu p_n is one; None if it has none. dim 2: in the plane."""
@@ -86,6 +90,11 @@ class Law:
             return corners
         angle = np.linspace(0.0, 2.0 * np.pi, ROUND)
         return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+@cache
+def numbers_of(law: Law) -> LawNumbers:
+    return law.numbered(LawNumbers(KINDS.index(law.kind)))
 
 
 @dataclass(frozen=True)
@@ -107,9 +116,8 @@ class Viscous(Law):
 
     implicit: bool = False
 
-    @cached_property
-    def numbers(self) -> LawNumbers:
-        return super().numbers._replace(implicit=bool(self.implicit))
+    def numbered(self, found: LawNumbers) -> LawNumbers:
+        return found._replace(implicit=bool(self.implicit))
 
 
 @dataclass(frozen=True)
@@ -150,9 +158,8 @@ class Coulomb(Law):
     def kind(self) -> str:
         return "cone" if self.facets is None else "pyramid"
 
-    @cached_property
-    def numbers(self) -> LawNumbers:
-        return super().numbers._replace(facets=int(self.facets or 0), rotation=float(self.rotation))
+    def numbered(self, found: LawNumbers) -> LawNumbers:
+        return found._replace(facets=int(self.facets or 0), rotation=float(self.rotation))
 
     def corners(self, dim: int = 3) -> NDArray[np.float64] | None:
         if self.facets is not None:
@@ -172,9 +179,8 @@ class BoxFriction(Law):
 
     scaled: bool = False
 
-    @cached_property
-    def numbers(self) -> LawNumbers:
-        return super().numbers._replace(side=math.sqrt(0.5) if self.scaled else 1.0)
+    def numbered(self, found: LawNumbers) -> LawNumbers:
+        return found._replace(side=math.sqrt(0.5) if self.scaled else 1.0)
 
     def corners(self, dim: int = 3) -> NDArray[np.float64] | None:
         return self.numbers.side * (IN_PLANE if dim == 2 else SQUARE)

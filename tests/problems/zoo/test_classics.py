@@ -119,7 +119,7 @@ def test_box_classics_have_solutions(name):
 
 
 def test_data_carry_their_licence_and_origin():
-    data = importlib.resources.files("stiction.problems") / "data"
+    data = importlib.resources.files("stiction.problems.zoo") / "data"
     assert "Apache License" in (data / "LICENSE-siconos-apache2.txt").read_text()
     assert "Siconos" in (data / "README.md").read_text()
     assert sorted(path.name for path in (data / "box").iterdir()) == sorted(f"{name}.npz" for name in box_classics())

@@ -187,13 +187,13 @@ def test_same_seed_same_bits():
 def test_inputs_are_untouched_and_nothing_is_allocated():
     problem = peg(16, 0).with_law(Coulomb(facets=8))
     white = problem.whitened
-    before = [np.array(a) for a in white.record]
+    before = [np.array(a) for a in white[:-1]]
     CellLemke().propose(problem, None)
     _nrt_python.memsys_enable_stats()
     allocated = rtsys.get_allocation_stats().alloc
     CellLemke().propose(problem, None)
     assert rtsys.get_allocation_stats().alloc == allocated
-    assert all(np.array_equal(a, b) for a, b in zip(before, white.record, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(before, white[:-1], strict=True))
 
 
 def test_plane_keeps_the_two_furthest_directions():

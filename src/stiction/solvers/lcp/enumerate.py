@@ -192,7 +192,8 @@ def program(problem: Scaled, state: NDArray[np.int64], unit: Vector, size: Vecto
     from scipy.optimize import linprog
 
     q, least, most = problem.vectors
-    H, q, least, most = problem.H * unit / size[:, None], q / size, least / unit, most / unit
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is left to the other units
+        H, q, least, most = problem.H * unit / size[:, None], q / size, least / unit, most / unit
     lo = np.where(state == AT_UPPER, most, least)
     hi = np.where(state == AT_LOWER, least, most)
     equal, low, up = state == MEMBER, (state == AT_LOWER) & (least < most), state == AT_UPPER

@@ -69,7 +69,7 @@ def tableau_with(record: Any, artificial: int = 0) -> tuple[Any, Any]:
     def sizes(n: int) -> tuple[int, ...]:
         return tuple(map(int.__add__, tableau_sizes(n, n + artificial), own_sizes(n)))
 
-    def whole_views(n, floats, ints):
+    def whole_views(n: Any, floats: Any, ints: Any) -> Any:
         # The arrays of the method lie behind the tableau.
         used_floats, used_ints = tableau_sizes(n, n + artificial)
         own = own_views(n, floats[used_floats:], ints[used_ints:])
