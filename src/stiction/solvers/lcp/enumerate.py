@@ -23,7 +23,7 @@ from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal
 from stiction.solvers.lcp.scaling import equilibrate
 from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, MEMBER
-from stiction.solvers.lcp.tolerances import CERTAIN, FOUND, LARGEST, OUTSIDE, SINGULAR_SUPPORT, WEAK_PIVOT
+from stiction.solvers.lcp.tolerances import CERTAIN, FOUND, LARGEST, OUTSIDE, ROUNDING, SINGULAR_SUPPORT, WEAK_PIVOT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,8 +130,12 @@ def without_free_variables(problem: Scaled) -> Scaled:
         problem.H[np.ix_(gone_rows, gone)],
         np.column_stack([problem.H[np.ix_(gone_rows, kept)], problem.vectors[0, gone_rows]]),
     )
-    H = problem.H[np.ix_(kept_rows, kept)] - problem.H[np.ix_(kept_rows, gone)] @ solved[:, :-1]
-    q = problem.vectors[0, kept_rows] - problem.H[np.ix_(kept_rows, gone)] @ solved[:, -1]
+    own = np.column_stack([problem.H[np.ix_(kept_rows, kept)], problem.vectors[0, kept_rows]])
+    others = problem.H[np.ix_(kept_rows, gone)]
+    left = own - others @ solved
+    # Rows that say the same as an eliminated one are left with rounding, which would be scaled up to a row of its own.
+    left[np.abs(left) <= ROUNDING * (np.abs(own) + np.abs(others) @ np.abs(solved))] = 0.0
+    H, q = left[:, :-1], left[:, -1]
     return Scaled(np.ascontiguousarray(H), np.array([q, lo[kept], hi[kept]]), kept, gone, gone_rows)
 
 
