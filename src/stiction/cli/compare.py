@@ -75,23 +75,7 @@ def compare(
         from stiction.viewer import plots
 
         check_writable(plot, plots.SUFFIXES, "--plot")
-    ours = stepping.simulation(scene, reading, driving)
-
-    from stiction.viewer.compare import HEAD, Comparison
-    from stiction.viewer.rivals import runs_of
-
-    def again() -> Any:
-        made = reading.scene(scene)
-        if stepping.dt is not None:
-            made.model.opt.timestep = stepping.dt
-        return driving.steered(made)
-
-    compared = Comparison(runs_of(again, ours, chosen))
-    if driving.keyframe is not None:
-        for run in compared.runs[1:]:
-            to_keyframe(run.model, run.data, driving.keyframe)
-    for run in compared.runs:
-        run.begin()
+    compared, what = made(scene, stepping, reading, driving, chosen)
     ended = 0
     with ExitStack() as outputs:
         film: Any = None
@@ -108,14 +92,43 @@ def compare(
         except KeyboardInterrupt:
             tell("stopped")
             ended = INTERRUPTED
-    say(f"{(ours.scene.description or title(scene)).rstrip('.')}, {compared.runs[0].time:.6g} s")
-    say(table(HEAD, compared.table(), numbers=(1, 2, 3, 4)))
+    tabulate(compared, what)
     if plot is not None:
         plots.save(plots.compared(compared, theme), plot)
     for path in (record, plot):
         if path is not None:
             tell(f"wrote {path}")
     return ended
+
+
+def made(
+    scene: Scene, stepping: Stepping, reading: Reading, driving: Driving, chosen: list[tuple[str, float | None]]
+) -> tuple[Comparison, str]:
+    """Ours and the others', all at their beginning, and what is compared, in words."""
+    from stiction.viewer.compare import Comparison
+    from stiction.viewer.rivals import runs_of
+
+    def again() -> Any:
+        made = reading.scene(scene)
+        if stepping.dt is not None:
+            made.model.opt.timestep = stepping.dt
+        return driving.steered(made)
+
+    ours = stepping.simulation(scene, reading, driving)
+    compared = Comparison(runs_of(again, ours, chosen))
+    if driving.keyframe is not None:
+        for run in compared.runs[1:]:
+            to_keyframe(run.model, run.data, driving.keyframe)
+    for run in compared.runs:
+        run.begin()
+    return compared, ours.scene.description or title(scene)
+
+
+def tabulate(compared: Comparison, what: str) -> None:
+    from stiction.viewer.compare import HEAD
+
+    say(f"{what.rstrip('.')}, {compared.runs[0].time:.6g} s")
+    say(table(HEAD, compared.table(), numbers=(1, 2, 3, 4)))
 
 
 def go(compared: Comparison, seconds: float, spacing: float, film: Any, move: Any) -> None:

@@ -24,7 +24,7 @@ from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import TRUE_CONE, Judging, judge_problem
 from stiction.solutions.status import Status
-from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, cone_newton, sizes
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sizes
 from stiction.stepping.engine import direct
 from stiction.stepping.pose import set_joints, set_rates
 from stiction.stepping.record import EMPTY, Step, record, room
@@ -165,8 +165,8 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
         return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
     if not has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
         return MORE_ROOM, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
-    n, m, j, width, entries, given, _, _, spare = work_lengths(counts, before, found)
-    work = work_views(n, m, j, width, entries, given, before, found, spare, floats, ints)
+    n, m, j, width, entries, as_given, _, _, spare = work_lengths(counts, before, found)
+    work = work_views(n, m, j, width, entries, as_given, before, found, spare, floats, ints)
     step, last = record(new_floats, new_ints), record(old_floats, old_ints)
     constraints = step.constraints
     fill(model, data, where, kept, constraints, work.blocks)
@@ -193,10 +193,8 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
         trim(white.rows, white.runs)
 
     # Propose: impulses, and what they lead to.
-    _, steps, _ = cone_newton(
-        white.rows, read_only(white.runs), white.free, white.bias, posed.friction, white.scale, tau, white.pace,
-        work.start, CYCLES, STEPS, settings.aim, work.floats, work.ints, step.impulse,
-    )  # fmt: skip
+    given = Given(white.rows, read_only(white.runs), white.free, white.bias, posed.friction, white.scale, white.pace)
+    _, steps, _ = cone_newton(given, tau, work.start, CYCLES, STEPS, settings.aim, work.floats, work.ints, step.impulse)
     respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse)
 
     # Judge.

@@ -40,6 +40,7 @@ from stiction.solvers.contact.baraff.sets import (
     OPEN,
     SLIDING,
     STUCK,
+    Given,
     advance,
     begin,
     carve,
@@ -117,9 +118,10 @@ class Baraff:
         p, ray, counts = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(5, np.int64)
 
         def solve(added: NDArray[np.float64], before: int | None) -> int:
+            given = Given(white.rows, white.segments, white.bias + added, white.friction, white.free, slip)
             return compute_forces(  # type: ignore[no-any-return]
-                white.rows, white.segments, white.bias + added, white.friction, white.free, slip,
-                1 if frictionless else 3, self.realign and problem.dim == 3, self.tries, limit, *work, p, ray, counts,
+                given, 1 if frictionless else 3, self.realign and problem.dim == 3, self.tries, limit, *work, p, ray,
+                counts,
             )  # fmt: skip
 
         status = corrected(problem, solve, lambda status: p if status == SOLVED else None, CORRECTIONS, NOISE)
@@ -178,10 +180,10 @@ def impulse_along(problem: ContactProblem, ray: Any, velocity: Any) -> Blow:
 
 
 @kernel
-def compute_forces(rows, segments, bias, mu, free, slip, parts, realign, tries, limit, floats, ints, p, ray, counts):
+def compute_forces(given, parts, realign, tries, limit, floats, ints, p, ray, counts):
     """compute-forces [Baraff1994, sec. 4.3, 5.5], in other orders if the first does not end. Returns a status."""
-    t, turning = carve(rows, segments, bias, mu, free, parts, floats, ints)
-    n = len(mu)
+    t, turning = carve(given, parts, floats, ints)
+    n, slip = len(given.mu), given.slip
     jacobian, angle, which, pivots = turning
     status, known = STALLED, False
     for i in range(n):

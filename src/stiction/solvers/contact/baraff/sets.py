@@ -29,6 +29,17 @@ IGNORED, OPEN, CLOSED = range(3)
 LOOSE, HALF, STUCK, SLIDING, KNOWN = range(5)
 
 
+class Given(NamedTuple):
+    """A problem in normal form, as the kernel reads it."""
+
+    rows: Any  # (n, 3, w)
+    segments: Any  # (n, 4)
+    bias: Any  # (n, 3)
+    mu: Any  # (n,)
+    free: Any  # (m,)
+    slip: Any  # (n, 2) direction of sliding, NaN where it is not known
+
+
 class Sets(NamedTuple):
     """The state of the method; the normal form's units. k: largest number of members, w: width of rows."""
 
@@ -87,9 +98,12 @@ sizes, views = layout(Work, "n", "m", "w", k="min(3 * n, m) + 3")
 
 
 @kernel
-def carve(rows, segments, bias, mu, free, parts, floats, ints):
+def carve(given, parts, floats, ints):
     """The state of the method, and room for turning."""
-    return views(len(rows), len(free), rows.shape[2], parts, rows, segments, bias, mu, free, floats, ints)
+    rows, free = given.rows, given.free
+    return views(
+        len(rows), len(free), rows.shape[2], parts, rows, given.segments, given.bias, given.mu, free, floats, ints
+    )
 
 
 @kernel

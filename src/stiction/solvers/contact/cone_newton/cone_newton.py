@@ -119,9 +119,10 @@ class ConeNewton:
     def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64]) -> Answer:
         n, _, width = white.rows.shape
         impulse = np.empty((n, 3))
+        given = Given(white.rows, white.segments, white.free, bias, white.friction, white.scale, white.pace)
         status, steps, violation = cone_newton(
-            white.rows, white.segments, white.free, bias, white.friction, white.scale, white.tau, white.pace, start,
-            self.max_cycles, self.max_steps, self.tolerance, *workspace(*sizes(n, len(white.free), width)), impulse,
+            given, white.tau, start, self.max_cycles, self.max_steps, self.tolerance,
+            *workspace(*sizes(n, len(white.free), width)), impulse,
         )  # fmt: skip
         return Answer(status, steps, violation, impulse)
 
@@ -147,6 +148,18 @@ class Answer(NamedTuple):
     steps: int
     violation: float  # of the law, over the largest free contact velocity, as the judge measures it
     impulse: NDArray[np.float64]  # (n, 3) N s
+
+
+class Given(NamedTuple):
+    """A problem in normal form, as the kernel reads it."""
+
+    rows: Any  # (n, 3, k)
+    segments: Any  # (n, 4)
+    free: Any  # (m,)
+    bias: Any  # (n, 3)
+    friction: Any  # (n,)
+    scale: Any  # (n,)
+    pace: Any  # (n,)
 
 
 class Whole(NamedTuple):
@@ -183,32 +196,35 @@ def sizes(n: int, m: int, width: int) -> tuple[int, int]:
 
 
 @kernel
-def cone_newton(
-    rows, segments, free, bias, friction, scale, tau, pace, start, max_cycles, max_steps, tolerance, floats, ints, p
-):
+def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, ints, p):
     """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`."""
-    n, m = len(p), len(free)
+    n, m, segments = len(p), len(given.free), given.segments
     b = m // SIZE if of_free_bodies(segments, m) else 0
     contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
-        n, m, b, rows.shape[2], floats, ints
+        n, m, b, given.rows.shape[2], floats, ints
     )
-    whole = Whole(rows, segments, offset, friction)
-    violation = of_start(whole, free, bias, scale, tau, pace, start, search.now.x)
+
+    # What is at rest needs no solve: its last impulses are the answer.
+    violation = of_start(given, tau, start, search.now.x)
     if violation <= tolerance:
         copy_rows(start, p)
         return SOLVED, 0, violation
-    enough = survey(whole, free, bias, scale, tau, pace, tolerance, weight)
-    warm = begin_at(start, scale, tau, p)
+
+    # Units of the normal form: contact velocities without impulses, the residual that is small enough, the start.
+    whole = Whole(given.rows, segments, offset, given.friction)
+    enough = survey(given, tau, tolerance, offset, weight)
+    warm = begin_at(start, given.scale, tau, p)
     if b > 0:
         order_bodies(segments, system.blocks)
+
+    # Where many contacts join the same bodies, a few of them may do.
     found, steps, violation = False, 0, DIVERGED
     runs, crowded = group(segments, groups)
     if 2 * crowded > n:
-        found, steps = few(
-            whole, groups, runs, warm, enough, WARM_SOFTNESS if warm else SOFTNESS, max_steps,
-            contacts, search, system, chosen, taken, p,
-        )  # fmt: skip
+        found, steps = few(whole, groups, runs, warm, enough, max_steps, contacts, search, system, chosen, taken, p)
         violation = enough
+
+    # Else cycles on all of them.
     if not found:
         begin(whole, contacts)
         more, violation = cycles(
@@ -218,7 +234,7 @@ def cone_newton(
         found = negligible(violation, relaxed(tolerance), weight, p)
     for i in range(n):
         for c in range(3):
-            p[i, c] *= scale[i] * tau
+            p[i, c] *= given.scale[i] * tau
     return SOLVED if found else MAX_ITERATIONS, steps, violation
 
 
@@ -234,11 +250,14 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
     violation = keep_better(contacts, now, weight, DIVERGED, p)
     steps, sweeps, seed = 0, MORE_SWEEPS, 1
     for cycle in range(max_cycles):
+        # After a stall less is asked for.
         if cycle == 1:
             enough *= relaxed(tolerance) / tolerance
             tolerance = relaxed(tolerance)
         if negligible(violation, tolerance, weight, p):
             break
+
+        # Where this cycle begins: at the start, or wherever its stage leads from the best point.
         stage = cycle % STAGES
         softness = SOFTNESS * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
         if cycle == 0 and warm:
@@ -264,6 +283,8 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
             copy_rows(best, now.p)
         else:
             seed = perturb(now.p, seed)
+
+        # Newton's method from there; the best impulses are put into their cones and kept.
         target = max(MARGIN * enough, rounding(contacts, now.p))
         least, count = newton(contacts, search, system, least, target, softness, max_steps, False)
         steps += count
@@ -281,41 +302,42 @@ def relaxed(tolerance):
 
 
 @kernel
-def of_start(whole, free, bias, scale, tau, pace, start, x):
+def of_start(given, tau, start, x):
     """The violation of the impulses to begin with, which are the answer already of things at rest; x: scratch."""
+    bias, scale = given.bias, given.scale
     if len(start) != len(bias):
         return DIVERGED
-    for k in range(len(free)):
-        x[k] = free[k]
+    for k in range(len(x)):
+        x[k] = given.free[k]
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
-        add_rows(whole.rows[i], whole.segments[i], unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], x)
+        add_rows(given.rows[i], given.segments[i], unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], x)
     largest = 0.0
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
-        u0, u1, u2 = rows_dot(whole.rows[i], whole.segments[i], x)
+        u0, u1, u2 = rows_dot(given.rows[i], given.segments[i], x)
         off, _ = alart_curnier(
             unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], u0 + bias[i, 0], u1 + bias[i, 1],
-            u2 + bias[i, 2], whole.friction[i],
+            u2 + bias[i, 2], given.friction[i],
         )  # fmt: skip
         if not off <= STALL_LIMIT:
             return DIVERGED
-        largest = max(largest, off * tau / (scale[i] * pace[i]))
+        largest = max(largest, off * tau / (scale[i] * given.pace[i]))
     return largest
 
 
 @kernel
-def survey(whole, free, bias, scale, tau, pace, tolerance, weight):
+def survey(given, tau, tolerance, offset, weight):
     """Set the contact velocities without impulses, and weights; returns the small enough residual of the normal form.
 
     The judge measures velocities against the largest of a contact's island; the normal form, each by its contact's
     size. A contact's weight is the ratio of the two units.
     """
-    heaviest = 0.0
+    bias, heaviest = given.bias, 0.0
     for i in range(len(bias)):
-        u0, u1, u2 = rows_dot(whole.rows[i], whole.segments[i], free)
-        whole.offset[i, 0], whole.offset[i, 1], whole.offset[i, 2] = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2]
-        weight[i] = tau / (scale[i] * pace[i])
+        u0, u1, u2 = rows_dot(given.rows[i], given.segments[i], given.free)
+        offset[i, 0], offset[i, 1], offset[i, 2] = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2]
+        weight[i] = tau / (given.scale[i] * given.pace[i])
         heaviest = max(heaviest, weight[i])
     return max(tolerance / max(heaviest, 1.0), LEAST_RESIDUAL)
 

@@ -21,7 +21,15 @@ from stiction.solvers.contact.cone_newton.one_contact import (
 from stiction.solvers.contact.cone_newton.proximal import copy_rows
 from stiction.solvers.contact.cone_newton.step import Search, newton
 from stiction.solvers.contact.cone_newton.system import OPEN, System
-from stiction.solvers.contact.cone_newton.tolerances import CROWD, MARGIN, MAX_ROUNDS, PICKS, ROUGH
+from stiction.solvers.contact.cone_newton.tolerances import (
+    CROWD,
+    MARGIN,
+    MAX_ROUNDS,
+    PICKS,
+    ROUGH,
+    SOFTNESS,
+    WARM_SOFTNESS,
+)
 
 
 @kernel
@@ -49,7 +57,7 @@ def group(segments, groups):
 
 
 @kernel
-def few(whole, groups, count, warm, enough, softness, max_steps, contacts, search, system, chosen, taken, p):
+def few(whole, groups, count, warm, enough, max_steps, contacts, search, system, chosen, taken, p):
     """Returns (whether p is an answer, Newton steps).
 
     whole: all contacts; groups, count: their runs; contacts, search, system: room for as many
@@ -58,7 +66,9 @@ def few(whole, groups, count, warm, enough, softness, max_steps, contacts, searc
     """
     k = begin_few(whole, p, contacts, search.now.p, system.mode, chosen, taken)
     set_velocity(first_contacts(contacts, k), first_points(search, k).now)
-    steps = 0
+    steps, softness = 0, WARM_SOFTNESS if warm else SOFTNESS
+
+    # Sweeps choose the first contacts.
     if warm:
         sweep(first_contacts(contacts, k), first_points(search, k).now, ROUGH)
     for _ in range(0 if warm else PICKS):
@@ -67,6 +77,8 @@ def few(whole, groups, count, warm, enough, softness, max_steps, contacts, searc
         if k == before:
             break
         sweep(first_contacts(contacts, k), first_points(search, k).now, ROUGH)
+
+    # Solve for those chosen; take in what closes then, until nothing does.
     for _ in range(MAX_ROUNDS):
         some, at = first_contacts(contacts, k), first_points(search, k)
         least, _ = evaluate(some, at.now)
