@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from stiction.cli import words
 from stiction.cli.drive import Driving, to_keyframe
 from stiction.cli.output import check_writable, progress, say, table, tell
-from stiction.cli.run import INTERRUPTED, OUTPUT, Scene, check_outputs, check_theme, looked_from
+from stiction.cli.run import INTERRUPTED, OUTPUT, Camera, Record, Scene, Theme, check_outputs, check_theme, looked_from
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene
 
@@ -35,22 +35,15 @@ def compare(
     ] = "mujoco,mujoco-elliptic",
     seconds: Annotated[float, Parameter(help="Time to simulate.")] = 2.0,
     stepping: Stepping = Stepping(),  # noqa: B008 (frozen)
-    record: Annotated[Path | None, Parameter(help="Video: .mp4, .gif, or .html, a replay.", group=OUTPUT)] = None,
+    record: Record = None,
     plot: Annotated[Path | None, Parameter(help="Slip, motion, residual: .svg, .png, .pdf.", group=OUTPUT)] = None,
     speed: Annotated[float, Parameter(help="Seconds of simulation in a second of the video.", group=OUTPUT)] = 1.0,
     fps: Annotated[float, Parameter(help="Pictures in a second of the video.", group=OUTPUT)] = 25.0,
     size: Annotated[
         str, Parameter(help="Width and height of an engine's picture, as in `480x540`.", group=OUTPUT)
     ] = "480x540",
-    theme: Annotated[str, Parameter(help="Paper of the plot: `light` or `dark`.", group=OUTPUT)] = "light",
-    camera: Annotated[
-        str | None,
-        Parameter(
-            help="Of a film: its name, or AZIMUTH,ELEVATION in degrees.",
-            group=OUTPUT,
-            show_default="follows what moves",
-        ),
-    ] = None,
+    theme: Theme = "light",
+    camera: Camera = None,
     driving: Driving = Driving(),  # noqa: B008 (frozen)
     reading: Reading = Reading(),  # noqa: B008 (frozen)
 ) -> int:

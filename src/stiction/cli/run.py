@@ -35,27 +35,30 @@ MOST = 20  # contacts of the last step that are shown
 Scene = Annotated[str, Parameter(help="A file (MJCF or URDF), or a name that `stiction scenes` lists.")]
 
 
+Record = Annotated[Path | None, Parameter(help="Video: .mp4, .gif, or .html, a replay.", group=OUTPUT)]
+Theme = Annotated[str, Parameter(help="Paper of the plot: `light` or `dark`.", group=OUTPUT)]
+Camera = Annotated[
+    str | None,
+    Parameter(
+        help="Of a film: its name, or AZIMUTH,ELEVATION in degrees.", group=OUTPUT, show_default="follows what moves"
+    ),
+]
+
+
 def run(
     scene: Scene,
     /,
     *,
     seconds: Annotated[float, Parameter(help="Time to simulate.")] = 2.0,
     stepping: Stepping = Stepping(),  # noqa: B008 (frozen)
-    record: Annotated[Path | None, Parameter(help="Video: .mp4, .gif, or .html, a replay.", group=OUTPUT)] = None,
+    record: Record = None,
     log: Annotated[Path | None, Parameter(help="All steps and contacts: .npz or .parquet.", group=OUTPUT)] = None,
     plot: Annotated[Path | None, Parameter(help="Forces, modes, energy ...: .svg, .png, .pdf.", group=OUTPUT)] = None,
     quiet: Annotated[
         bool, Parameter(help="Say nothing of what goes well.", group=OUTPUT, negative="", show_default=False)
     ] = False,
-    theme: Annotated[str, Parameter(help="Paper of the plot: `light` or `dark`.", group=OUTPUT)] = "light",
-    camera: Annotated[
-        str | None,
-        Parameter(
-            help="Of a film: its name, or AZIMUTH,ELEVATION in degrees.",
-            group=OUTPUT,
-            show_default="follows what moves",
-        ),
-    ] = None,
+    theme: Theme = "light",
+    camera: Camera = None,
     driving: Driving = Driving(),  # noqa: B008 (frozen)
     reading: Reading = Reading(),  # noqa: B008 (frozen)
 ) -> int:
