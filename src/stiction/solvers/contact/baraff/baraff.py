@@ -504,6 +504,7 @@ def open_contact(t, i):
 @kernel
 def change(t, i, event, give_up):
     """Move a contact between index sets after an event, or out of them if it is given up."""
+    # Normal: between closed and open (C and NC of the paper); ignored if it is given up.
     if event == OPENS:
         open_contact(t, i)
         if give_up:
@@ -515,6 +516,7 @@ def change(t, i, event, give_up):
         else:
             close_contact(t, i)
     elif give_up:
+        # Friction is given up: p_t stays constant until it is unloaded.
         t.grip[i] = LOOSE
     elif event == SLIPS:
         slide(t, i)

@@ -95,7 +95,7 @@ def remember(t, p, held):
 
 @kernel
 def combine(t, held, p):
-    """p -= images · weights, with the weights that minimise |move - moves · weights|; False, and p kept, if singular."""
+    """p -= images · weights, weights minimising |move - moves · weights|; False, and p kept, if that is singular."""
     # Normal equations of the least-squares problem, slightly regularised.
     size, trace = len(p), 0.0
     for a in range(held):

@@ -4,9 +4,9 @@ In the normal form, contact i adds L_iᵀ p_i to x and sees the velocity u_i = L
 
     u = D p + b,      0 <= p_n ⊥ u_n >= 0,      |p_t| <= mu p_n,      p_t opposed to u_t where it slides
 
-with D = L_i L_iᵀ and b its velocity under the impulses of the others. Either p = 0, or u = 0 (stick), or it slides: u_n = 0 and
-p_t = -λ' u_t on the rim of the cone, one equation in one unknown λ', bracketed and solved by Newton's method. Doing so
-contact by contact is the nonlinear Gauss–Seidel method [Jean1999, MoreauJean1992].
+with D = L_i L_iᵀ and b its velocity under the impulses of the others. Either p = 0, or u = 0 (stick), or it slides:
+u_n = 0 and p_t = -λ' u_t on the rim of the cone, one equation in one unknown λ', bracketed and solved by Newton's
+method. Doing so contact by contact is the nonlinear Gauss–Seidel method [Jean1999, MoreauJean1992].
 
 The residual of impulses is that of the Alart–Curnier map [AlartCurnier1991] (contacts have unit size):
 

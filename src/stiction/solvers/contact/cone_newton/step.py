@@ -104,7 +104,7 @@ def newton(contacts, search, system, least, enough, softness, max_steps, box):
         if largest < least:
             least = largest
             copy_rows(now.p, search.best)
-        # If a full step repeats the active set, the map is smooth there: soften less. Else return to the first softness.
+        # After a full step that repeats the active set the map is smooth: soften less. Else as at first.
         soft = max(CUT * soft, LEAST_SOFTNESS) if changed == 0 and length == 1.0 and largest < before else softness
 
         # End the run if the lowest merit has not improved for long.

@@ -155,6 +155,7 @@ def normal_velocity(row, segment, x):
 @kernel
 def take(whole, i, k, contacts, p, mode, chosen, taken):
     """Copy contact i to place k of the working set, open and without impulse; returns k + 1."""
+    # Copy its data, without stretch.
     for a in range(3):
         for j in range(whole.rows.shape[2]):
             contacts.rows[k, a, j] = whole.rows[i, a, j]
@@ -164,6 +165,8 @@ def take(whole, i, k, contacts, p, mode, chosen, taken):
         contacts.segments[k, a] = whole.segments[i, a]
     contacts.friction[k] = whole.friction[i]
     contacts.stretch[k] = 1.0
+
+    # Derived data, and its place in the working set.
     set_one_delassus(contacts, k)
     mode[k], chosen[k], taken[i] = OPEN, i, 1
     return k + 1

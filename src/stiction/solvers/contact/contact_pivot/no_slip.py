@@ -225,7 +225,7 @@ def set_hash(t):
 
 @kernel
 def solve_bound(t, warm, limit):
-    """No slip at the bound contacts, no friction at the others: sets impulses and velocities. Returns (status, pivots)."""
+    """No slip at the bound contacts, no friction at the others: impulses and velocities. Returns (status, pivots)."""
     # Project out the bound tangents [Drumwright2013, eq. 56–57].
     rank = project(t)
 
@@ -244,9 +244,9 @@ def solve_bound(t, warm, limit):
 def project(t):
     """Orthonormal basis of the bound tangential rows, projected out of x_free and of the normals. Returns its rank.
 
-    It selects independent rows, as FIND-INDICES does [Drumwright2013, Algorithm 2]: a row is taken if its remainder is above a
-    level that follows the largest remainder down. Remainders only shrink, so that old ones are upper bounds, and few
-    are computed again.
+    It selects independent rows, as FIND-INDICES does [Drumwright2013, Algorithm 2]: a row is taken if its remainder is
+    above a level that follows the largest remainder down. Remainders only shrink, so that old ones are upper bounds,
+    and few are computed again.
     """
     # Free contacts do not take part: their remainders are zero.
     n, m = len(t.z), len(t.free)
