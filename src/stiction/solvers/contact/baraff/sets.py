@@ -1,16 +1,17 @@
-"""Index sets of Baraff's method, and the inverse that follows them.
+"""Index sets of Baraff's method, and the inverse matrix of their equations.
 
 A contact is ignored, open (p_n = 0) or closed (u_n = 0); the friction of a closed one is
 
-    loose      p_t is left as it is: not yet considered, or given up for the time being
-    half       u_t = 0 along a direction e, p_t across it left as it is
+    loose      p_t constant: not yet considered, or given up for the time being
+    half       u_t = 0 along a direction e, p_t constant across it
     stuck      u_t = 0                                        [Baraff1994, C_F]
     sliding    p_t = mu p_n d with the recorded direction d   [Baraff1994, NC_F]
-    known      the same for good: dynamic friction, d against the slip
+    known      the same throughout the solve: dynamic friction, d against the slip
 
-So members are unknowns with one equation each: of a closed contact n (its column n + mu d·t if p_t is tied), and t
-along e and across it where it is held. The matrix of equations times columns is not symmetric once p_t is tied. Rows
-that the members hold already are left out: redundant contacts are the rule. They join when they begin to move.
+Members are unknown impulses with one equation each: for a closed contact its normal n (with column n + mu d·t if p_t is
+tied to p_n), and where it is held also t along e and across e. The matrix of equations times columns is not symmetric
+once some p_t is tied. Rows that depend on those of the members are left out, since redundant contacts are common. They
+join when they begin to move.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Sets(NamedTuple):
     u_rate: Array[Floats, "n", 3]
     pushed: Array[Floats, "n", 3]  # the driven part of p_rate
     direction: Array[Floats, "n", 2]  # d where it slides, e where it is held
-    level: Array[Floats, 2]  # what is rounding, as part of the largest impulse; and the largest impulse, at least 1
+    level: Array[Floats, 2]  # rounding relative to the largest impulse; the largest impulse, at least 1
     x: Array[Floats, "m"]
     x_rate: Array[Floats, "m"]
     wide: Array[Floats, "m"]
@@ -68,8 +69,8 @@ class Sets(NamedTuple):
     gathered: Array[Floats, "k"]
     normal: Array[Ints, "n"]  # IGNORED, OPEN or CLOSED
     grip: Array[Ints, "n"]  # LOOSE to KNOWN
-    place: Array[Ints, "n", 3]  # slots among the members, or -1
-    changes: Array[Ints, "n"]  # moves without progress
+    place: Array[Ints, "n", 3]  # slots among the members; -1: no member; -2: dependent, ignored in this drive
+    changes: Array[Ints, "n"]  # changes of its sets without progress
     contact: Array[Ints, "k"]  # of the members
     part: Array[Ints, "k"]  # 0: n, 1: t along e, 2: across it
     pivots: Array[Ints, "k"]
@@ -77,7 +78,7 @@ class Sets(NamedTuple):
 
 
 class Turning(NamedTuple):
-    """Directions of friction that turn with the sliding (`turn`)."""
+    """Newton's method for the directions of friction at sliding contacts (`turn`)."""
 
     jacobian: Array[Floats, "k", "k"]
     angle: Array[Floats, "k"]
@@ -99,7 +100,7 @@ sizes, views = layout(Work, "n", "m", "w", k="min(3 * n, m) + 3")
 
 @kernel
 def carve(given, parts, floats, ints):
-    """The state of the method, and room for turning."""
+    """Views of the workspace: (state of the method, scratch for turning)."""
     rows, free = given.rows, given.free
     return views(
         len(rows), len(free), rows.shape[2], parts, rows, given.segments, given.bias, given.mu, free, floats, ints
@@ -108,7 +109,8 @@ def carve(given, parts, floats, ints):
 
 @kernel
 def begin(t, slip, noise):
-    """No impulses, all contacts ignored; where there is no friction or slip is known, p_t is tied for good."""
+    """No impulses, all contacts ignored; p_t is tied to p_n where there is no friction or the slip is known."""
+    # Friction: none, or against the known slip (not NaN), or still to be found.
     for i in range(len(t.mu)):
         t.normal[i], t.grip[i], t.changes[i] = IGNORED, LOOSE, 0
         t.direction[i, 0] = t.direction[i, 1] = 0.0
@@ -125,7 +127,8 @@ def begin(t, slip, noise):
 
 @kernel
 def velocities(t):
-    """x and u from p, from scratch."""
+    """Recompute x, u and the largest impulse from p."""
+    # x = free + sum of rowsᵀ p, and the largest impulse.
     t.level[1] = 1.0
     for j in range(len(t.x)):
         t.x[j] = t.free[j]
@@ -134,6 +137,8 @@ def velocities(t):
             if t.p[i, c] != 0.0:
                 t.level[1] = max(t.level[1], abs(t.p[i, c]))
                 add_row(t.rows[i, c], t.segments[i], t.p[i, c], t.x)
+
+    # u = rows x + bias.
     for i in range(len(t.mu)):
         for c in range(t.parts):
             t.u[i, c] = row_dot(t.rows[i, c], t.segments[i], t.x) + t.bias[i, c]
@@ -141,15 +146,20 @@ def velocities(t):
 
 @kernel
 def tied(t, i):
+    """Whether p_t follows p_n: p_t = mu p_n d."""
     return t.grip[i] == SLIDING or t.grip[i] == KNOWN
 
 
 @kernel
 def respond(t, k):
-    """x_rate = a push, given in it, plus what the members do to keep their equations; rate = theirs."""
+    """Add to x_rate the reaction of the members to it, which keeps their equations; `rate`: their impulse rates.
+
+    Solves [Baraff1994, eq. 9] by the inverse, with iterative refinement.
+    """
     for e in range(k):
         t.rate[e] = 0.0
     for attempt in range(4):
+        # Residual of the members' equations; at least one solve, refined until only rounding is left.
         worst, size = 0.0, 1.0
         for e in range(k):
             t.gathered[e] = row_dot(t.equations[e], t.segments[t.contact[e]], t.x_rate)
@@ -157,6 +167,8 @@ def respond(t, k):
             size = max(size, abs(t.rate[e]))
         if worst == 0.0 or (attempt > 0 and worst <= REFINE * size):
             break
+
+        # Correct the rates of the members, and x_rate with them.
         times(t.inverse, t.gathered, k, t.entering)
         for v in range(k):
             t.rate[v] -= t.entering[v]
@@ -165,7 +177,8 @@ def respond(t, k):
 
 @kernel
 def direct(t, k):
-    """Rates of everything for the impulses `pushed`; returns the largest rate of an impulse."""
+    """fdirection [Baraff1994, sec. 4.3, 5.5]: all rates caused by `pushed`; returns the largest rate of an impulse."""
+    # The driven impulses alone.
     for j in range(len(t.x)):
         t.x_rate[j] = 0.0
     for i in range(len(t.mu)):
@@ -173,6 +186,8 @@ def direct(t, k):
             t.p_rate[i, c] = t.pushed[i, c]
             if t.pushed[i, c] != 0.0:
                 add_row(t.rows[i, c], t.segments[i], t.pushed[i, c], t.x_rate)
+
+    # The members react; their rates go to the impulses of their contacts, p_t with p_n where it is tied.
     respond(t, k)
     for v in range(k):
         i, rate = t.contact[v], t.rate[v]
@@ -188,6 +203,8 @@ def direct(t, k):
         else:
             t.p_rate[i, 1] -= rate * e2
             t.p_rate[i, 2] += rate * e1
+
+    # Rates of the contact velocities: Δa = A Δf [Baraff1994, eq. 6].
     fastest = 0.0
     for i in range(len(t.mu)):
         for c in range(t.parts):
@@ -198,6 +215,7 @@ def direct(t, k):
 
 @kernel
 def advance(t, step):
+    """f = f + s Δf, a = a + s Δa [Baraff1994, sec. 4.3]."""
     largest = 1.0
     for j in range(len(t.x)):
         t.x[j] += step * t.x_rate[j]
@@ -211,16 +229,19 @@ def advance(t, step):
 
 @kernel
 def write_member(t, slot, i, part):
-    """Equation and column of a member."""
+    """Write the equation (velocity row) and the column (impulse row) of a member into a slot."""
     row, column, w = t.equations[slot], t.columns[slot], t.rows.shape[2]
     n, t1, t2 = t.rows[i, 0], t.rows[i, 1], t.rows[i, 2]
     e1, e2 = t.direction[i, 0], t.direction[i, 1]
+
+    # Normal: the column includes the friction that is tied to p_n, so it differs from the equation.
     if part == 0:
         tie = t.mu[i] if t.parts == 3 and tied(t, i) else 0.0
         for j in range(w):
             row[j] = n[j]
             column[j] = n[j] + tie * (e1 * t1[j] + e2 * t2[j])
     else:
+        # Tangent along e, or across it.
         if part == 2:
             e1, e2 = -e2, e1
         for j in range(w):
@@ -230,14 +251,19 @@ def write_member(t, slot, i, part):
 
 @kernel
 def join(t, k, i, part):
-    """A row becomes an equation and its impulse a member, unless the members hold it already; their number."""
+    """Add a row as an equation and its impulse as a member, unless it depends on the members. Returns their number."""
     if k + 1 > len(t.inverse):
         return k
     write_member(t, k, i, part)
+
+    # A row or column of zeros cannot be held.
     w = t.rows.shape[2]
     size = (dot(t.equations[k], t.equations[k], w) * dot(t.columns[k], t.columns[k], w)) ** 0.5
     if not size > 1e-20:
         return k
+
+    # Pivot: the velocity of the row per unit of its own impulse while the members hold theirs. It vanishes if the row
+    # depends on the members.
     for j in range(len(t.x)):
         t.x_rate[j] = t.wide[j] = 0.0
     add_row(t.columns[k], t.segments[i], 1.0, t.x_rate)
@@ -245,6 +271,8 @@ def join(t, k, i, part):
     pivot = row_dot(t.equations[k], t.segments[i], t.x_rate)
     if not abs(pivot) > DEPENDENT * size:
         return k
+
+    # Border the inverse: `entering` = inverse · new column, `leaving` = new row · inverse, equal without friction.
     for v in range(k):
         t.entering[v] = -t.rate[v]
     if t.parts == 1:
@@ -261,7 +289,7 @@ def join(t, k, i, part):
 
 @kernel
 def join_driven(t, k, i):
-    """A driven normal joins, without friction: its column has been answered by the drive itself."""
+    """Add the driven normal as a member in a frictionless problem: `rate` and `u_rate` of its drive are the border."""
     pivot = t.u_rate[i, 0]
     if k + 1 > len(t.inverse) or not pivot > DEPENDENT * dot(t.rows[i, 0], t.rows[i, 0], t.rows.shape[2]):
         return k
@@ -275,7 +303,8 @@ def join_driven(t, k, i):
 
 @kernel
 def drop(t, k, slot):
-    """A member leaves; the last one takes its slot."""
+    """Remove a member; the last one takes its slot. Returns the number of members."""
+    # Strike its row and column from the inverse; if the pivot is too small for that, have the inverse rebuilt.
     size = 0.0
     for j in range(k):
         size = max(size, abs(t.inverse[slot, j]), abs(t.inverse[j, slot]))
@@ -283,6 +312,8 @@ def drop(t, k, slot):
         strike(t.inverse, k, slot, slot)
     else:
         t.stale[0] = 1
+
+    # Fill the gap with the last member.
     last = k - 1
     t.place[t.contact[slot], t.part[slot]] = -1
     if slot != last:
@@ -295,7 +326,8 @@ def drop(t, k, slot):
 
 @kernel
 def renew(t, k):
-    """The inverse from scratch; members whose rows depend on the others' are left out. The number of members."""
+    """Rebuild the inverse; leave out members that depend on the others. Returns the number of members."""
+    # The matrix of equations times columns.
     t.stale[0] = 0
     for e in range(k):
         for j in range(len(t.wide)):
@@ -303,6 +335,8 @@ def renew(t, k):
         add_row(t.equations[e], t.segments[t.contact[e]], 1.0, t.wide)
         for v in range(k):
             t.inverse[e, v] = row_dot(t.columns[v], t.segments[t.contact[v]], t.wide)
+
+    # Invert it; entries that are huge or NaN show that some members are dependent.
     if invert(t.inverse, t.pivots, k):
         sound = True
         for e in range(k):
@@ -311,6 +345,8 @@ def renew(t, k):
                     sound = False
         if sound:
             return k
+
+    # Then let the members join one by one; `join` refuses those that depend on earlier ones.
     size = 0
     for v in range(k):
         i, part = t.contact[v], t.part[v]
@@ -321,12 +357,15 @@ def renew(t, k):
 
 @kernel
 def place_contact(t, k, i):
-    """Members of a contact anew, as its sets say; the number of all members."""
+    """Replace the members of a contact by those that its index sets require. Returns the number of all members."""
+    # Its old members leave.
     for part in range(t.parts - 1, -1, -1):
         if t.place[i, part] >= 0:
             k = drop(t, k, t.place[i, part])
     if t.stale[0] == 1:
         k = renew(t, k)
+
+    # Closed: u_n = 0. Half-held: u_t = 0 along e as well. Stuck: and across e.
     if t.normal[i] == CLOSED:
         k = join(t, k, i, 0)
         if t.grip[i] == HALF or t.grip[i] == STUCK:
@@ -338,12 +377,15 @@ def place_contact(t, k, i):
 
 @kernel
 def settle(t, k):
-    """One step of iterative refinement of the members, with p_t tied exactly, and everything anew."""
+    """One step of iterative refinement of the members' impulses; recomputes tied friction, x and u."""
+    # Steps have accumulated rounding: tie friction exactly, and recompute the velocities.
     for i in range(len(t.mu)):
         if t.parts == 3 and tied(t, i):
             t.p[i, 1] = t.mu[i] * t.p[i, 0] * t.direction[i, 0]
             t.p[i, 2] = t.mu[i] * t.p[i, 0] * t.direction[i, 1]
     velocities(t)
+
+    # Velocities that the members should hold at zero.
     for e in range(k):
         i, e1, e2 = t.contact[e], t.direction[t.contact[e], 0], t.direction[t.contact[e], 1]
         if t.part[e] == 0:
@@ -352,6 +394,8 @@ def settle(t, k):
             t.gathered[e] = e1 * t.u[i, 1] + e2 * t.u[i, 2]
         else:
             t.gathered[e] = e1 * t.u[i, 2] - e2 * t.u[i, 1]
+
+    # Correct the members by the inverse, and apply this to the impulses of their contacts.
     times(t.inverse, t.gathered, k, t.entering)
     for v in range(k):
         i, change = t.contact[v], -t.entering[v]
@@ -372,5 +416,5 @@ def settle(t, k):
 
 @kernel
 def rounding(t):
-    """Violations below this are rounding."""
+    """Violations below this count as rounding."""
     return min(t.level[0] * t.level[1], max(NEGLIGIBLE, NOISE * t.level[1]))

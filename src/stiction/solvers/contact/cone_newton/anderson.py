@@ -1,8 +1,8 @@
 """Anderson acceleration of Gauss–Seidel sweeps.
 
-A sweep maps p to g(p). From the last differences of p - g(p) and of g(p), the combination is taken at which p - g(p)
-would vanish in the least-squares sense if the map were affine there, as it is while no contact changes its mode. A
-point from which the next sweep goes twice as far as the shortest so far is not trusted: the memory is emptied.
+A sweep maps p to g(p). The differences between the last sweeps are combined such that |p - g(p)| would be least if the
+map were affine, an approximation that is fair while no contact changes its mode. If the sweep from an accelerated point
+moves more than twice as far as the shortest so far, the point is not trusted, and the memory is emptied.
 [Anderson1965, WalkerNi2011]
 """
 
@@ -36,19 +36,25 @@ memory_sizes, carve_memory = layout(Memory, "n", memory=f"{SWEEPS_KEPT}")
 
 @kernel
 def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_sweeps):
-    """Sweep from `point`; `best`, of residual `least`, keeps the best impulses. Returns (its residual, sweeps)."""
+    """Accelerated sweeps from `point`; `best`, of residual `least`, keeps the best impulses.
+
+    Returns (residual of `best`, sweeps).
+    """
     p, size = point.p.reshape(-1), 3 * len(point.p)
     kept = best.reshape(-1)
     t = memory
     shortest, held, accelerated = 1e300, 0, False
     set_velocity(contacts, point)
     for count in range(1, max_sweeps + 1):
+        # One sweep, and how far it moved: g(p) - p.
         for j in range(size):
             t.move[j] = -p[j]
         sweep(contacts, point, EXACT)
         for j in range(size):
             t.move[j] += p[j]
         square = dot(t.move, t.move, size)
+
+        # Keep the best impulses; stop at the tolerance.
         largest, _ = residual(contacts, point)
         if largest < least:
             least = largest
@@ -56,6 +62,8 @@ def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_swee
                 kept[j] = p[j]
         if least <= tolerance:
             return least, count
+
+        # Remember this sweep, or empty the memory after a bad accelerated point.
         dropped = accelerated and square > TRUST * shortest
         if dropped:
             held, shortest = 0, square
@@ -64,6 +72,8 @@ def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_swee
             if count > 1:
                 remember(t, p, held)
                 held += 1
+
+        # Go on from the combination of the remembered sweeps, put into the cones.
         for j in range(size):
             t.last_move[j], t.last[j] = t.move[j], p[j]
         accelerated = held > 0 and not dropped and combine(t, min(held, SWEEPS_KEPT), p)
@@ -75,7 +85,7 @@ def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_swee
 
 @kernel
 def remember(t, p, held):
-    """Differences from the sweep before take the oldest place."""
+    """Store the differences from the previous sweep in place of the oldest ones, and their scalar products."""
     size, k = len(p), held % SWEEPS_KEPT
     for j in range(size):
         t.moves[k, j], t.images[k, j] = t.move[j] - t.last_move[j], p[j] - t.last[j]
@@ -85,7 +95,8 @@ def remember(t, p, held):
 
 @kernel
 def combine(t, held, p):
-    """p -= images · weights, which makes move - moves · weights least; False, and p kept, if that is singular."""
+    """p -= images · weights, weights minimising |move - moves · weights|; False, and p kept, if that is singular."""
+    # Normal equations of the least-squares problem, slightly regularised.
     size, trace = len(p), 0.0
     for a in range(held):
         t.weights[a] = dot(t.moves[a], t.move, size)
@@ -96,6 +107,8 @@ def combine(t, held, p):
         t.factor[a, a] += RIDGE * trace
     if cholesky(t.factor, held) < held:
         return False
+
+    # Solve them, and combine.
     cholesky_solve(t.factor, held, t.weights)
     for a in range(held):
         for j in range(size):

@@ -1,8 +1,8 @@
-"""Factors of a matrix of 6 × 6 blocks, one a pair of bodies that touch: A = I + sum of L_iᵀ G_i L_i of free bodies.
+"""LU factors of A = I + sum of L_iᵀ G_i L_i for free bodies: 6 × 6 blocks, for each body and each pair that touches.
 
-Bodies are eliminated in the order of least degree: next is the one with the fewest neighbours among those left, which
-then become neighbours of each other. Only blocks that are touched or filled are stored. Pivots are sought within the
-diagonal blocks, not across bodies, so that the order holds; what that costs in digits, the caller finds and refines.
+Bodies are eliminated in the order of minimum degree: next is the one with the fewest neighbours left, which then become
+neighbours of each other. Only blocks that are nonzero at first or fill in are stored. Pivots are sought within the
+diagonal blocks, not across bodies, so that the order is kept; the caller corrects the loss of digits by refinement.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ SIZE = 6
 
 
 class Blocks(NamedTuple):
-    """Which blocks there are; all by bodies. None at all where the velocities are not those of free bodies."""
+    """Sparsity pattern and values of the blocks, by bodies; empty if the velocities are not those of free bodies."""
 
-    order: Array[Ints, "b"]  # bodies as they are eliminated
-    begin: Array[Ints, "b + 1"]  # where each one's neighbours begin in `later`
+    order: Array[Ints, "b"]  # bodies in the order of elimination
+    begin: Array[Ints, "b + 1"]  # start of the neighbours of order[k] in `later`
     later: Array[Ints, "b * b"]  # neighbours of a body that are eliminated after it
     table: Array[Ints, "b", "b"]  # number of a block, -1 where there is none
     values: Array[Floats, "b * b", 6, 6]
@@ -32,7 +32,7 @@ layout(Blocks, "b")
 
 @kernel
 def of_free_bodies(segments, m):
-    """Whether each contact touches one or two whole bodies, and there are several."""
+    """Whether there are several bodies and each run of velocities of a contact is one whole body, or empty."""
     if m < 2 * SIZE or m % SIZE != 0:
         return False
     for i in range(len(segments)):
@@ -44,9 +44,11 @@ def of_free_bodies(segments, m):
 
 @kernel
 def order_bodies(segments, blocks):
-    """Set all but the values."""
+    """Minimum-degree order and sparsity pattern, including fill: sets all fields but the values."""
     table, order, begin, later = blocks.table, blocks.order, blocks.begin, blocks.later
     b = len(order)
+
+    # Neighbours: 0 where two bodies share a contact, -1 elsewhere.
     for i in range(b):
         for j in range(b):
             table[i, j] = -1
@@ -61,6 +63,8 @@ def order_bodies(segments, blocks):
             if j != i and table[i, j] == 0:
                 degree += 1
         table[i, i] = degree
+
+    # Eliminate the body of least degree; its remaining neighbours are those eliminated after it.
     size, number = 0, 0
     for k in range(b):
         body, degree = -1, b
@@ -72,6 +76,8 @@ def order_bodies(segments, blocks):
             if j != body and table[body, j] == 0 and table[j, j] >= 0:
                 later[size] = j
                 size += 1
+
+        # Elimination connects these neighbours with each other: fill.
         table[body, body] = -1
         for x in range(begin[k], size):
             i = later[x]
@@ -82,6 +88,8 @@ def order_bodies(segments, blocks):
                     table[i, j] = table[j, i] = 0
                     table[i, i] += 1
                     table[j, j] += 1
+
+    # Number the blocks in the order in which the factorisation uses them.
     begin[b] = size
     for k in range(b):
         i = order[k]
@@ -96,7 +104,7 @@ def order_bodies(segments, blocks):
 
 @kernel
 def clear(blocks):
-    """The identity."""
+    """A = I."""
     values = blocks.values
     for k in range(blocks.count[0]):
         for i in range(SIZE):
@@ -114,6 +122,8 @@ def add_law(rows, segment, slope, blocks):
     table, values = blocks.table, blocks.values
     r0, r1, r2 = rows[0], rows[1], rows[2]
     first, second = segment[0] // SIZE, segment[2] // SIZE
+
+    # First body, second body, and the coupling between them.
     if segment[1] > 0:
         add_product(r0, r1, r2, slope, r0, r1, r2, values[table[first, first]])
     if segment[3] > 0:
@@ -126,6 +136,7 @@ def add_law(rows, segment, slope, blocks):
 
 @sums
 def add_product(r0, r1, r2, slope, s0, s1, s2, block):
+    """block += Rᵀ slope S, for rows R = (r0, r1, r2) and S = (s0, s1, s2); slope as in `System`."""
     for i in range(SIZE):
         a0 = r0[i] * slope[0] + r1[i] * slope[1] + r2[i] * slope[2]
         a1 = r1[i] * slope[3] + r2[i] * slope[4]
@@ -137,13 +148,16 @@ def add_product(r0, r1, r2, slope, s0, s1, s2, block):
 
 @kernel
 def factor_blocks(blocks, pivots):
-    """A = L U in place; False if a diagonal block is singular. pivots: (6 b,), of each body's rows among themselves."""
+    """A = L U in place; False if a diagonal block is singular. pivots: (6 b,) row exchanges within each body."""
     order, begin, later, table, values = blocks.order, blocks.begin, blocks.later, blocks.table, blocks.values
     for k in range(len(order)):
+        # Factor the diagonal block.
         body = order[k]
         D, own = values[table[body, body]], pivots[SIZE * body : SIZE * body + SIZE]
         if not factor_block(D, own):
             return False
+
+        # Row of U, then column of L; update the blocks that remain.
         for y in range(begin[k], begin[k + 1]):
             solve_lower(D, own, values[table[body, later[y]]])
         for x in range(begin[k], begin[k + 1]):
@@ -158,8 +172,9 @@ def factor_blocks(blocks, pivots):
 
 @kernel
 def factor_block(D, pivots):
-    """P D = L U in place, with inverses on the diagonal of U; False if it is singular."""
+    """P D = L U in place, with the diagonal of U inverted; False if D is singular."""
     for k in range(SIZE):
+        # Partial pivoting: exchange rows so that the largest entry is the pivot.
         best = k
         for i in range(k + 1, SIZE):
             if abs(D[i, k]) > abs(D[best, k]):
@@ -170,6 +185,8 @@ def factor_block(D, pivots):
         if best != k:
             for j in range(SIZE):
                 D[k, j], D[best, j] = D[best, j], D[k, j]
+
+        # Eliminate below the pivot.
         inverse = 1.0 / D[k, k]
         D[k, k] = inverse
         for i in range(k + 1, SIZE):
@@ -183,6 +200,7 @@ def factor_block(D, pivots):
 @kernel
 def solve_lower(D, pivots, B):
     """B = L⁻¹ P B."""
+    # Row exchanges, then forward substitution.
     for k in range(SIZE):
         best = pivots[k]
         if best != k:
@@ -219,6 +237,8 @@ def subtract_product(L, U, C):
 def solve_blocks(blocks, pivots, x):
     """x = A⁻¹ x from its factors."""
     order, begin, later, table, values = blocks.order, blocks.begin, blocks.later, blocks.table, blocks.values
+
+    # Forward: within the block, with its row exchanges, then subtracted from later bodies.
     for k in range(len(order)):
         at = SIZE * order[k]
         part, D = x[at : at + SIZE], values[table[order[k], order[k]]]
@@ -231,6 +251,8 @@ def solve_blocks(blocks, pivots, x):
         for z in range(begin[k], begin[k + 1]):
             j = later[z]
             subtract_image(values[table[j, order[k]]], part, x[SIZE * j : SIZE * j + SIZE])
+
+    # Backward: subtract later bodies, then solve within the block.
     for k in range(len(order) - 1, -1, -1):
         at = SIZE * order[k]
         part, D = x[at : at + SIZE], values[table[order[k], order[k]]]

@@ -2,17 +2,18 @@
 
     p_n = max(0, p_n - u_n),      p_t = proj(p_t - u_t, disc of radius mu max(0, p_n - u_n)),      u = L Lᵀ p + offset
 
-(Alart and Curnier's map; contacts have unit size.) Linearised where it is, each contact says dp = a - G du: open ones
-give up their impulse, sticking and sliding ones stop their velocity, softened by ε, and the impulse of a sliding one
-turns with its velocity. With dx = Lᵀ dp this is a system in velocity space, (I + sum of L_iᵀ G_i L_i) dx = Lᵀ a, of
-size m however many contacts there are; the 3n × 3n Delassus matrix may be singular. ε follows the residual to zero.
+(Alart and Curnier's map; contacts have unit size.) Linearised at the present point, the law of a contact is
+dp = a - G du: an open contact loses its impulse, a closed one stops its normal velocity and, if it sticks, its
+tangential one, softened by ε; the friction of a sliding one stays on the cone and turns with its velocity. With
+dx = Lᵀ dp this is a system in velocity space, (I + sum of L_iᵀ G_i L_i) dx = Lᵀ a, of size m for any number of
+contacts; the 3n × 3n Delassus matrix may be singular. ε follows the residual to zero.
 
-Where many contacts join the same bodies, Newton's method is tried on few of them first (`few`). On all, sweeps of
-exact one-contact solves come first. What then stalls goes into cycles from the best point: more sweeps, Anderson-
-accelerated sweeps, proximal steps, a perturbation, each followed by Newton's method again. After a round of these,
-contacts are scaled by what they bear, the best point is forgotten, and the next round begins afresh. Nothing is
-guaranteed, since friction is not monotone; a solve that ends without reaching its tolerance says so, and `Auto` then
-begins at answers for pyramids, and tries more cycles.
+Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
+sweeps of exact one-contact solves come first. If Newton's method stalls, cycles start it again from the best point
+after more sweeps, Anderson-accelerated sweeps, proximal steps, or a perturbation. After a round of these, contacts are
+scaled by their loads, the best point is forgotten, and a new round begins. There is no guarantee, since friction is not
+monotone; a solve that misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from solutions for friction
+pyramids, and tries more cycles.
 
 [AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
 """
@@ -128,7 +129,7 @@ class ConeNewton:
 
 
 def trimmed(white: Whitened) -> Whitened:
-    """The same with runs of velocities cut where nothing moves them."""
+    """The same problem with the runs of velocities trimmed (`trim`)."""
     if (
         white.record is None
         or len(white.kept)
@@ -142,7 +143,7 @@ def trimmed(white: Whitened) -> Whitened:
 
 
 class Answer(NamedTuple):
-    """What the kernel found."""
+    """Result of the kernel."""
 
     status: int
     steps: int
@@ -204,7 +205,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         n, m, b, given.rows.shape[2], floats, ints
     )
 
-    # What is at rest needs no solve: its last impulses are the answer.
+    # Bodies at rest need no solve: the impulses of the start are the solution.
     violation = of_start(given, tau, start, search.now.x)
     if violation <= tolerance:
         copy_rows(start, p)
@@ -217,14 +218,14 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     if b > 0:
         order_bodies(segments, system.blocks)
 
-    # Where many contacts join the same bodies, a few of them may do.
+    # Where many contacts join the same bodies, try a working set of few.
     found, steps, violation = False, 0, DIVERGED
     runs, crowded = group(segments, groups)
     if 2 * crowded > n:
         found, steps = few(whole, groups, runs, warm, enough, max_steps, contacts, search, system, chosen, taken, p)
         violation = enough
 
-    # Else cycles on all of them.
+    # Otherwise cycles of Newton's method on all contacts.
     if not found:
         begin(whole, contacts)
         more, violation = cycles(
@@ -232,6 +233,8 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         )
         steps += more
         found = negligible(violation, relaxed(tolerance), weight, p)
+
+    # Back to N s.
     for i in range(n):
         for c in range(3):
             p[i, c] *= given.scale[i] * tau
@@ -240,7 +243,8 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
 @kernel
 def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p):
-    """From p to a better p; returns (Newton steps, violation)."""
+    """Cycles of Newton's method from p; the best impulses in p. Returns (Newton steps, violation)."""
+    # Begin at p, with all contacts open.
     now, best = search.now, search.best
     copy_rows(p, now.p)
     copy_rows(p, best)
@@ -250,14 +254,14 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
     violation = keep_better(contacts, now, weight, DIVERGED, p)
     steps, sweeps, seed = 0, MORE_SWEEPS, 1
     for cycle in range(max_cycles):
-        # After a stall less is asked for.
+        # After a stall a larger violation is accepted.
         if cycle == 1:
             enough *= relaxed(tolerance) / tolerance
             tolerance = relaxed(tolerance)
         if negligible(violation, tolerance, weight, p):
             break
 
-        # Where this cycle begins: at the start, or wherever its stage leads from the best point.
+        # Starting point of this cycle: the start itself, or what its stage makes of the best point.
         stage = cycle % STAGES
         softness = SOFTNESS * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
         if cycle == 0 and warm:
@@ -297,21 +301,25 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
 
 @kernel
 def relaxed(tolerance):
-    """What is asked for where Newton's method has stalled: the last digits of a heap in motion cost the most steps."""
+    """Tolerance after a stall: the last digits of a heap in motion cost the most steps."""
     return max(tolerance, min(STALL_FACTOR * tolerance, STALL_LIMIT))
 
 
 @kernel
 def of_start(given, tau, start, x):
-    """The violation of the impulses to begin with, which are the answer already of things at rest; x: scratch."""
+    """Violation of the law by the impulses of the start, DIVERGED if there are none or it is large; x: scratch."""
     bias, scale = given.bias, given.scale
     if len(start) != len(bias):
         return DIVERGED
+
+    # x = free + Lᵀ p.
     for k in range(len(x)):
         x[k] = given.free[k]
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
         add_rows(given.rows[i], given.segments[i], unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], x)
+
+    # Violation in the judge's units: velocities over the pace of the contact.
     largest = 0.0
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
@@ -328,7 +336,7 @@ def of_start(given, tau, start, x):
 
 @kernel
 def survey(given, tau, tolerance, offset, weight):
-    """Set the contact velocities without impulses, and weights; returns the small enough residual of the normal form.
+    """Set the free contact velocities, and weights; returns the residual of the normal form at which to stop.
 
     The judge measures velocities against the largest of a contact's island; the normal form, each by its contact's
     size. A contact's weight is the ratio of the two units.
@@ -344,7 +352,7 @@ def survey(given, tau, tolerance, offset, weight):
 
 @kernel
 def begin_at(start, scale, tau, p):
-    """p = `start` in units of the normal form if there is one and it is finite, else zero; whether there was one."""
+    """p = `start` in units of the normal form if it is given and finite, else zero. Returns whether it was used."""
     warm = len(start) == len(p) and len(p) > 0
     for i in range(len(start)):
         for c in range(3):
@@ -357,7 +365,7 @@ def begin_at(start, scale, tau, p):
 
 @kernel
 def begin(whole, contacts):
-    """All contacts, at their own size."""
+    """Copy all contacts, without stretch."""
     for i in range(len(whole.friction)):
         contacts.stretch[i], contacts.friction[i] = 1.0, whole.friction[i]
         for a in range(4):
@@ -371,7 +379,7 @@ def begin(whole, contacts):
 
 @kernel
 def begin_again(p, part, seed, contacts, search):
-    """Begin at this part of p, perturbed; returns the next seed."""
+    """Begin at part · p (0 or 1), perturbed; returns the next seed."""
     now = search.now
     for i in range(len(p)):
         for c in range(3):
@@ -384,7 +392,7 @@ def begin_again(p, part, seed, contacts, search):
 
 @kernel
 def negligible(violation, tolerance, weight, p):
-    """Whether a violation is small enough, or what rounding leaves of velocities after impulses as large as these."""
+    """Whether a violation is within the tolerance, or within rounding for impulses as large as p."""
     largest = 0.0
     for i in range(len(p)):
         largest = max(largest, weight[i] * max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])))
@@ -393,7 +401,7 @@ def negligible(violation, tolerance, weight, p):
 
 @kernel
 def rounding(contacts, p):
-    """What rounding leaves of the velocity of a contact that bears the most, as far as it is stretched."""
+    """Rounding of contact velocities under the largest impulse, in stretched units."""
     largest = 0.0
     for i in range(len(p)):
         square = contacts.stretch[i] * contacts.stretch[i]
@@ -404,6 +412,7 @@ def rounding(contacts, p):
 @kernel
 def keep_better(contacts, point, weight, violation, p):
     """Keep the point's impulses in p, without stretches, if they violate the law less; returns the lesser violation."""
+    # Violation without stretches, in the judge's units; NaN becomes the largest.
     largest = 0.0
     for i in range(len(p)):
         c = contacts.stretch[i]
@@ -412,6 +421,8 @@ def keep_better(contacts, point, weight, violation, p):
         worst *= weight[i]
         if not worst <= largest:
             largest = worst
+
+    # Keep the impulses if they are better.
     if not largest < violation:
         return violation
     for i in range(len(p)):
@@ -422,18 +433,20 @@ def keep_better(contacts, point, weight, violation, p):
 
 @kernel
 def sweep_often(contacts, point, times, accuracy):
+    """Several sweeps."""
     for _ in range(times):
         sweep(contacts, point, accuracy)
 
 
 @kernel
 def balance(contacts, p):
-    """Stretch contacts that carry far more than moves them, so that impulses and velocities are of one size again.
+    """Stretch contacts by the square root of their load, so that impulses and velocities are of similar size.
 
-    A light block between heavy ones gives way easily by itself, but bears their load: measured by its own response, its
-    velocity would hardly ever decide its mode.
+    A light block between heavy ones moves easily by itself, but carries their load: in units of its own response, its
+    velocity is negligible beside its impulse in p - u, and would hardly ever decide its mode.
     """
     for i in range(len(p)):
+        # Rows and velocities grow by the factor, D_i by its square.
         stretch = max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2]), 1.0) ** 0.5
         factor = stretch / contacts.stretch[i]
         contacts.stretch[i] = stretch
@@ -447,7 +460,7 @@ def balance(contacts, p):
 
 @kernel
 def burdened(p):
-    """Whether some contact bears far more than would stop it."""
+    """Whether some contact carries an impulse far larger than the one that would stop it alone."""
     for i in range(len(p)):
         if max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])) > BURDEN:
             return True
@@ -456,7 +469,7 @@ def burdened(p):
 
 @kernel
 def begin_balanced(p, contacts, search):
-    """Begin at p where contacts are stretched; returns the residual."""
+    """Begin at p in the units of stretched contacts; returns the residual."""
     now = search.now
     for i in range(len(p)):
         for c in range(3):

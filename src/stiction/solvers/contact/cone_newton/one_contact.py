@@ -4,11 +4,11 @@ In the normal form, contact i adds L_iᵀ p_i to x and sees the velocity u_i = L
 
     u = D p + b,      0 <= p_n ⊥ u_n >= 0,      |p_t| <= mu p_n,      p_t opposed to u_t where it slides
 
-with D = L_i L_iᵀ and b the velocity that the others leave it. Either p = 0, or u = 0 (stick), or it slides: u_n = 0 and
-p_t = -λ' u_t on the rim of the cone, one equation in one unknown λ', bracketed and solved by Newton's method. Doing so
-contact by contact is the nonlinear Gauss–Seidel method [Jean1999, MoreauJean1992].
+with D = L_i L_iᵀ and b its velocity under the impulses of the others. Either p = 0, or u = 0 (stick), or it slides:
+u_n = 0 and p_t = -λ' u_t on the rim of the cone, one equation in one unknown λ', bracketed and solved by Newton's
+method. Doing so contact by contact is the nonlinear Gauss–Seidel method [Jean1999, MoreauJean1992].
 
-How far impulses are from an answer is told by the Alart–Curnier map [AlartCurnier1991] (contacts have unit size):
+The residual of impulses is that of the Alart–Curnier map [AlartCurnier1991] (contacts have unit size):
 
     p_n - max(0, p_n - u_n),      p_t - proj(p_t - u_t, disc of radius mu max(0, p_n - u_n))
 """
@@ -32,11 +32,11 @@ class Contacts(NamedTuple):
     offset: Array[Floats, "n", 3]  # contact velocities without impulses
     friction: Array[Floats, "n"]  # mu
     delassus: Array[Floats, "n", 3, 3]  # D_i = L_i L_iᵀ
-    stretch: Array[Floats, "n"]  # by which rows and velocities were multiplied, and impulses divided
+    stretch: Array[Floats, "n"]  # factor of rows and velocities; impulses are divided by it
 
 
 class Point(NamedTuple):
-    """Impulses and what follows from them."""
+    """Impulses, and the velocities under them."""
 
     p: Array[Floats, "n", 3]  # impulses n, t1, t2
     x: Array[Floats, "m"]  # sum of L_iᵀ p_i
@@ -56,6 +56,7 @@ def set_delassus(contacts):
 
 @sums
 def set_one_delassus(contacts, i):
+    """D_i = L_i L_iᵀ of one contact, whose entries are summed in one pass over its velocities."""
     width = contacts.segments[i, 1] + contacts.segments[i, 3]
     r0, r1, r2, D = contacts.rows[i, 0], contacts.rows[i, 1], contacts.rows[i, 2], contacts.delassus[i]
     d00, d01, d02, d11, d12, d22 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -67,6 +68,8 @@ def set_one_delassus(contacts, i):
         d11 += b * b
         d12 += b * c
         d22 += c * c
+
+    # D is symmetric.
     D[0, 0], D[1, 1], D[2, 2] = d00, d11, d22
     D[0, 1], D[0, 2], D[1, 2] = d01, d02, d12
     D[1, 0], D[2, 0], D[2, 1] = d01, d02, d12
@@ -74,7 +77,7 @@ def set_one_delassus(contacts, i):
 
 @kernel
 def evaluate(contacts, point):
-    """Set x and u from p; returns as `residual` does."""
+    """Set x and u from p; returns the same as `residual`."""
     set_velocity(contacts, point)
     return residual(contacts, point)
 
@@ -92,13 +95,16 @@ def set_velocity(contacts, point):
 
 @kernel
 def residual(contacts, point):
-    """Set u from x; returns the Alart–Curnier map's largest entry and its square. NaN comes through."""
+    """Set u from x; returns the Alart–Curnier residual's largest entry and squared norm. NaN is passed on."""
     p, x, u, offset = point.p, point.x, point.u, contacts.offset
     largest, square = 0.0, 0.0
     for i in range(len(p)):
+        # u = L x + offset.
         u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
         u0, u1, u2 = u0 + offset[i, 0], u1 + offset[i, 1], u2 + offset[i, 2]
         u[i, 0], u[i, 1], u[i, 2] = u0, u1, u2
+
+        # Written such that NaN becomes the largest entry.
         worst, squared = alart_curnier(p[i, 0], p[i, 1], p[i, 2], u0, u1, u2, contacts.friction[i])
         square += squared
         if not worst <= largest:
@@ -108,7 +114,7 @@ def residual(contacts, point):
 
 @kernel
 def alart_curnier(p0, p1, p2, u0, u1, u2, mu):
-    """Largest entry of a contact's map, and its square."""
+    """Largest entry and squared norm of the Alart–Curnier residual of a contact."""
     y0, y1, y2 = p0 - u0, p1 - u1, p2 - u2
     normal = y0 if y0 > 0.0 else 0.0
     radius, length = mu * normal, (y1 * y1 + y2 * y2) ** 0.5
@@ -119,7 +125,7 @@ def alart_curnier(p0, p1, p2, u0, u1, u2, mu):
 
 @kernel
 def into_cone(p, friction):
-    """Shorten tangential impulses to the rim of their cones; contacts that pull get none."""
+    """Shorten tangential impulses to the rim of their cones; a contact that pulls gets no impulse."""
     for i in range(len(p)):
         length, radius = (p[i, 1] * p[i, 1] + p[i, 2] * p[i, 2]) ** 0.5, friction[i] * p[i, 0]
         if p[i, 0] <= 0.0:
@@ -131,17 +137,20 @@ def into_cone(p, friction):
 
 @kernel
 def sweep(contacts, point, accuracy):
-    """Solve each contact once, given the others' latest impulses; p and x follow, u does not.
+    """Solve each contact once, given the others' latest impulses. Updates p and x, but not u.
 
     accuracy: relative error of a sliding contact's impulse; it lies on the rim of its cone in any case
     """
     p, x, offset = point.p, point.x, contacts.offset
     for i in range(len(p)):
+        # Velocity under all impulses; a contact that is open and separating stays so.
         p0, p1, p2 = p[i, 0], p[i, 1], p[i, 2]
         u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
         u0, u1, u2 = u0 + offset[i, 0], u1 + offset[i, 1], u2 + offset[i, 2]
         if p0 == 0.0 and u0 >= 0.0 and p1 == 0.0 and p2 == 0.0:
             continue
+
+        # Velocity without its own impulse, by which it is solved alone; x follows the change.
         D = contacts.delassus[i]
         b0 = u0 - (D[0, 0] * p0 + D[0, 1] * p1 + D[0, 2] * p2)
         b1 = u1 - (D[1, 0] * p0 + D[1, 1] * p1 + D[1, 2] * p2)
@@ -153,11 +162,12 @@ def sweep(contacts, point, accuracy):
 @kernel
 def solve_contact(D, b0, b1, b2, mu, accuracy):
     """The impulse of one contact with response D, free velocity b and friction mu; `accuracy` as for `sweep`."""
+    # Separating, or held by joints: no impulse. Without friction: the normal impulse alone.
     if b0 >= 0.0 or D[0, 0] <= DEAF:
         return 0.0, 0.0, 0.0
     if mu <= 0.0:
         return -b0 / D[0, 0], 0.0, 0.0
-    # With u_n = 0 eliminated: u_t = S p_t + c.
+    # Closed: eliminating p_n by u_n = 0 leaves u_t = S p_t + c, with S regularised for the plane.
     a1, a2, inverse = D[0, 1], D[0, 2], 1.0 / D[0, 0]
     blunt = BLUNT * (D[1, 1] + D[2, 2])
     s11, s12, s22 = (
@@ -166,13 +176,15 @@ def solve_contact(D, b0, b1, b2, mu, accuracy):
         D[2, 2] - a2 * a2 * inverse + blunt,
     )
     c1, c2 = b1 - a1 * b0 * inverse, b2 - a2 * b0 * inverse
+
+    # Stick: u_t = 0, if this impulse lies in the cone.
     determinant = s11 * s22 - s12 * s12
     if determinant > 0.0:
         p1, p2 = (s12 * c2 - s22 * c1) / determinant, (s12 * c1 - s11 * c2) / determinant
         p0 = -(b0 + a1 * p1 + a2 * p2) * inverse
         if p0 >= 0.0 and p1 * p1 + p2 * p2 <= mu * mu * p0 * p0:
             return p0, p1, p2
-    # In the principal axes of S: v and v turned by a right angle.
+    # Slide: solved in the principal axes of S, which are v and v turned by a right angle.
     large, small, v1, v2 = principal_axes(s11, s12, s22)
     d1, d2 = v1 * c1 + v2 * c2, v1 * c2 - v2 * c1
     a1, a2 = v1 * a1 + v2 * a2, v1 * a2 - v2 * a1
@@ -200,12 +212,14 @@ def rim(b0, d1, d2, a1, a2, inverse, large, small, mu, accuracy):
     λ in [0, ∞) is written as σ (1 - θ) / θ with σ the mean of S. At θ = 0 the impulse is normal, inside the cone; at
     θ = 1 it would stick, outside: so a root lies between.
     """
+    # First guess: the θ at which an isotropic S would give a tangential impulse of mu times the normal one.
     sigma = 0.5 * (large + small) + TINY
     lower, upper, theta = 0.0, 1.0, -mu * b0 * inverse * sigma / ((d1 * d1 + d2 * d2) ** 0.5 + TINY)
     if not theta < 1.0:
         theta = 0.5
     x1, x2, p0, size = 0.0, 0.0, 0.0, 0.0
     for _ in range(MAX_ROOT_STEPS):
+        # Impulse at θ, and its distance from the cone; narrow the bracket.
         k1, k2 = large * theta + sigma * (1.0 - theta), small * theta + sigma * (1.0 - theta)
         x1, x2 = -d1 * theta / k1, -d2 * theta / k2
         p0, size = -(b0 + a1 * x1 + a2 * x2) * inverse, (x1 * x1 + x2 * x2) ** 0.5
@@ -214,8 +228,12 @@ def rim(b0, d1, d2, a1, a2, inverse, large, small, mu, accuracy):
             upper = theta
         else:
             lower = theta
+
+        # Stop when it is accurate enough, or the bracket cannot shrink.
         if abs(outside) <= accuracy * (size + abs(mu * p0)) or upper - lower < EXACT * upper:
             break
+
+        # Newton's method, or bisection if it leaves the bracket.
         y1, y2 = -d1 * sigma / (k1 * k1), -d2 * sigma / (k2 * k2)
         rate = (x1 * y1 + x2 * y2) / (size + TINY) + mu * (a1 * y1 + a2 * y2) * inverse
         step = theta - outside / rate
@@ -224,6 +242,8 @@ def rim(b0, d1, d2, a1, a2, inverse, large, small, mu, accuracy):
         if abs(step - theta) <= EXACT * theta:
             break
         theta = step
+
+    # Put the impulse exactly on the rim.
     p0 = max(p0, 0.0)
     part = mu * p0 / size if size > 0.0 else 0.0
     return part * x1, part * x2, p0

@@ -8,11 +8,11 @@ and x = sum of L_iᵀ p_i(L_i x + offset_i) is an equation in m unknowns. Newton
 I + sum of L_iᵀ G_i L_i, G_i = -dp_i/du_i: regular where the Delassus matrix is not, and no larger with more contacts.
 Its answer becomes the next centre: the method of multipliers.
 
-A heap in motion has more contacts that stick than its bodies have velocities, and gaps that do not quite fit together.
-Then no impulses stop all of them; which ones give way, by a millionth of the velocities, is decided by impulses that
-must change by as much as they are. Newton's method on the law itself cannot see so far, but here such contacts drive
-impulses on, u / ε in each stage, until one of them slides or opens. ε is chosen for stages of a fair length. If one has
-no answer near by, ε grows until it has, since for large ε there always is one.
+A heap in motion can have more sticking contact rows than velocities, with gaps that are slightly inconsistent. Then no
+impulses stop all of these contacts; which of them yield, at a millionth of the other velocities, depends on changes of
+impulses as large as the impulses themselves. Newton's method on the law itself does not reach so far, but here such
+contacts change impulses by u / ε in each stage, until one of them slides or opens. ε is chosen for stages of moderate
+length. If a stage fails, ε grows until one succeeds, since for large ε there always is a solution.
 """
 
 from __future__ import annotations
@@ -39,14 +39,20 @@ from stiction.solvers.contact.cone_newton.tolerances import (
 
 @kernel
 def proximal(contacts, search, system, least, enough, max_steps):
-    """From search.best, of residual `least`, which keeps the best impulses; returns (their residual, Newton steps)."""
+    """Proximal stages from search.best, of residual `least`, which keeps the best impulses.
+
+    Returns (residual of search.best, Newton steps).
+    """
     now, trial, best, centre = search.now, search.trial, search.best, search.direction
+
+    # The first centre: the best impulses, put into their cones.
     copy_rows(best, now.p)
     into_cone(now.p, contacts.friction)
     largest, _ = evaluate(contacts, now)
     copy_rows(now.p, centre)
     steps, epsilon, least_shrink = 0, min(FIRST_STAGE, largest / STAGE_LENGTH), 0.0
     while steps < max_steps and least > enough:
+        # One stage; if it has no solution near by, try again with a larger ε.
         solved, count = stage(
             contacts, now, trial, centre, search.spare, system, epsilon, max(STAGE_PART * largest, STAGE_ROUNDING)
         )
@@ -54,12 +60,16 @@ def proximal(contacts, search, system, least, enough, max_steps):
         if not solved:
             epsilon, least_shrink = min(LARGEST_STAGE, GROW * epsilon), CAREFUL
             continue
+
+        # The solution is the next centre.
         length = distance(now.p, centre)
         copy_rows(now.p, centre)
         largest, _ = evaluate(contacts, now)
         if largest < least:
             least = largest
             copy_rows(now.p, best)
+
+        # Choose ε for changes of about STAGE_LENGTH; after a failure, reduce it with care.
         epsilon = max(SMALLEST_STAGE, epsilon * max(least_shrink, min(SHRINK, length / STAGE_LENGTH)))
         least_shrink = 0.0
     return least, steps
@@ -67,22 +77,26 @@ def proximal(contacts, search, system, least, enough, max_steps):
 
 @kernel
 def stage(contacts, now, trial, centre, step, system, epsilon, enough):
-    """Solve for the change of velocity from the centre, of which now.u are the velocities, up to a residual `enough`.
+    """Solve the regularised law about `centre`, where velocities are now.u, up to a residual `enough`.
 
-    Returns (whether it is solved, with impulses now.p, and Newton steps); now.x and trial.x are changes here, because
-    what is lost of velocities to rounding would come back divided by ε.
+    Returns (whether it is solved, Newton steps); impulses in now.p. Here now.x and trial.x are changes from the centre,
+    because rounding of whole velocities would be divided by ε.
     """
+    # Begin at the centre.
     m = len(now.x)
     for j in range(m):
         now.x[j] = 0.0
     square = respond(contacts, now.u, now, centre, epsilon, system)
     for count in range(STAGE_STEPS):
+        # Newton direction.
         if square <= enough * enough:
             return True, count
         if not solve_system(contacts, system):
             return False, count
         for j in range(m):
             step[j] = system.right[j]
+
+        # Line search on the squared residual; give up if it does not decrease.
         length, before = 1.0, square
         for _ in range(STAGE_TRIALS):
             for j in range(m):
@@ -93,6 +107,8 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
             length *= 0.5
         else:
             return False, count + 1
+
+        # Accept the step.
         copy_rows(trial.p, now.p)
         for j in range(m):
             now.x[j] = trial.x[j]
@@ -101,6 +117,7 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
 
 @kernel
 def distance(p, q):
+    """Largest difference between impulses."""
     largest = 0.0
     for i in range(len(p)):
         for c in range(3):
@@ -110,7 +127,7 @@ def distance(p, q):
 
 @kernel
 def respond(contacts, u, point, centre, epsilon, system):
-    """Set p from the change x by the regularised law, its slope, and right = sum of L_iᵀ (p_i - c_i) - x.
+    """Set p by the regularised law at the change x, its slope, and right = sum of L_iᵀ (p_i - c_i) - x.
 
     u: velocities at the centre. Returns |right|².
     """
@@ -119,17 +136,22 @@ def respond(contacts, u, point, centre, epsilon, system):
     for j in range(len(x)):
         right[j] = -x[j]
     for i in range(len(p)):
+        # y = c - u / ε at this contact.
         du0, du1, du2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
         c0, c1, c2 = centre[i, 0], centre[i, 1], centre[i, 2]
         y0 = c0 - stiffness * (u[i, 0] + du0)
         y1 = c1 - stiffness * (u[i, 1] + du1)
         y2 = c2 - stiffness * (u[i, 2] + du2)
+
+        # Open: no impulse.
         if y0 <= 0.0:
             system.mode[i] = OPEN
             p[i, 0], p[i, 1], p[i, 2] = 0.0, 0.0, 0.0
             if c0 != 0.0:
                 add_rows(contacts.rows[i], contacts.segments[i], -c0, -c1, -c2, right)
             continue
+
+        # Closed: inside its cone it sticks; outside, it is projected onto the disc, and slides.
         radius, length = contacts.friction[i] * y0, (y1 * y1 + y2 * y2) ** 0.5
         slope[i, 0] = stiffness
         if length <= radius:
@@ -144,6 +166,8 @@ def respond(contacts, u, point, centre, epsilon, system):
             slope[i, 1], slope[i, 2] = contacts.friction[i] * t1 * stiffness, contacts.friction[i] * t2 * stiffness
             slope[i, 3], slope[i, 4], slope[i, 5] = turning * t2 * t2, -turning * t1 * t2, turning * t1 * t1
         add_rows(contacts.rows[i], contacts.segments[i], p[i, 0] - c0, p[i, 1] - c1, p[i, 2] - c2, right)
+
+    # Squared residual of the equation in x.
     square = 0.0
     for j in range(len(x)):
         square += right[j] * right[j]
@@ -152,5 +176,6 @@ def respond(contacts, u, point, centre, epsilon, system):
 
 @kernel
 def copy_rows(source, target):
+    """target = source, for rows of three."""
     for i in range(len(source)):
         target[i, 0], target[i, 1], target[i, 2] = source[i, 0], source[i, 1], source[i, 2]

@@ -1,7 +1,7 @@
 """The linear system of a Newton step in velocity space: (I + sum of L_iᵀ slope_i L_i) dx = right.
 
-It has as many unknowns as there are velocities, however many contacts. For free bodies it is stored by blocks (see
-`blocks`), else as a whole, with partial pivoting within the reach of each row.
+It has as many unknowns as there are velocities, for any number of contacts. For free bodies it is stored by blocks (see
+`blocks`), otherwise as a dense matrix, with partial pivoting within the band of nonzero entries.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class System(NamedTuple):
     right: Array[Floats, "m"]  # right-hand side, then solution
     reach: Array[Ints, "m"]  # one past the last entry of each row of the matrix that is not zero
     pivots: Array[Ints, "m"]
-    blocks: Blocks  # of the same matrix, which are used instead if there are any
+    blocks: Blocks  # the same matrix by blocks, used instead of `matrix` if not empty
 
 
 layout(System, "n", "m", "b", dense="0 if b > 0 else m")
@@ -36,6 +36,7 @@ layout(System, "n", "m", "b", dense="0 if b > 0 else m")
 @kernel
 def solve_system(contacts, system):
     """right = matrix⁻¹ right; False if the matrix is singular. Its factors are kept for `solve_again`."""
+    # By blocks of free bodies, or as a whole; an open contact has no slope.
     if len(system.blocks.order) > 0:
         clear(system.blocks)
         for i in range(len(system.mode)):
@@ -62,6 +63,7 @@ def solve_again(system, x):
 @kernel
 def assemble(contacts, system):
     """matrix = I + sum of L_iᵀ slope_i L_i."""
+    # The identity.
     matrix, reach = system.matrix, system.reach
     m = len(reach)
     for j in range(m):
@@ -69,6 +71,8 @@ def assemble(contacts, system):
             matrix[j, k] = 0.0
         matrix[j, j] = 1.0
         reach[j] = j + 1
+
+    # Closed contacts.
     for i in range(len(system.mode)):
         if system.mode[i] != OPEN:
             add_contact(contacts.rows[i], contacts.segments[i], system.slope[i], matrix, reach)
@@ -77,12 +81,14 @@ def assemble(contacts, system):
 @sums
 def add_contact(rows, segment, slope, matrix, reach):
     """matrix += Lᵀ slope L."""
+    # Where the two runs of velocities of the contact lie: entry j at first + j, or at other + j in the second run.
     r0, r1, r2 = rows[0], rows[1], rows[2]
     length = segment[1]
     width = length + segment[3]
     end = max(segment[0] + length, segment[2] + segment[3])
     first, other = segment[0], segment[2] - length
     for j in range(width):
+        # Row j of Lᵀ slope, multiplied by L.
         a0 = r0[j] * slope[0] + r1[j] * slope[1] + r2[j] * slope[2]
         a1 = r1[j] * slope[3] + r2[j] * slope[4]
         a2 = r1[j] * slope[4] + r2[j] * slope[5]
@@ -97,14 +103,16 @@ def add_contact(rows, segment, slope, matrix, reach):
 
 @kernel
 def factorise(system):
-    """P matrix = L U in place by Gauss with partial pivoting, within the reach of each row; False if a pivot vanishes.
+    """P matrix = L U in place, with partial pivoting within the reach of each row; False if a pivot vanishes.
 
-    The matrix has symmetric places: column p ends where a row up to p did, and a banded one stays so.
+    The pattern of nonzero entries is symmetric: column p ends no later than the longest of the first p + 1 rows, so
+    that a banded matrix stays banded.
     """
     A, reach, pivots = system.matrix, system.reach, system.pivots
     m = len(reach)
     below = 0
     for p in range(m):
+        # Largest entry of the column.
         below = max(below, reach[p])
         best, size = p, abs(A[p, p])
         for i in range(p + 1, below):
@@ -113,11 +121,15 @@ def factorise(system):
         if not size > 0.0:
             return False
         pivots[p] = best
+
+        # Exchange rows, with their reaches.
         if best != p:
             for j in range(max(reach[p], reach[best])):
                 A[p, j], A[best, j] = A[best, j], A[p, j]
             reach[p], reach[best] = reach[best], reach[p]
             below = max(below, reach[p])
+
+        # Eliminate below the pivot; rows that are changed reach as far as the pivot's.
         inverse, end = 1.0 / A[p, p], reach[p]
         for i in range(p + 1, below):
             if A[i, p] != 0.0:
@@ -133,6 +145,8 @@ def substitute(system, x):
     """x = matrix⁻¹ x from the factors."""
     A, reach, pivots = system.matrix, system.reach, system.pivots
     m = len(reach)
+
+    # Row exchanges, forward and back substitution.
     for p in range(m):
         best = pivots[p]
         x[p], x[best] = x[best], x[p]

@@ -1,9 +1,9 @@
-"""Newton's method on the few contacts that decide, where many join the same two bodies.
+"""Newton's method on a working set of contacts, where many contacts join the same two bodies.
 
-Two bodies have six relative motions, so that few of many contacts between them need carry anything. The others are left
-out until they close: in each run of contacts of the same bodies, the one that closes fastest is taken in, until none
-closes. What this finds is an answer for all, since an open contact without impulse obeys the law. If Newton's method
-fails on the few, nothing is lost but its time.
+Two bodies have six relative motions, so that few of many contacts between them need to carry impulses. The others are
+left out until they close: in each run of contacts of the same bodies, the one that closes fastest is added, until none
+closes. The result is a solution for all contacts, since an open contact without impulse obeys the law. If Newton's
+method fails on the working set, only its time is lost.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from stiction.solvers.contact.cone_newton.tolerances import (
 
 @kernel
 def group(segments, groups):
-    """First contacts of runs that join the same bodies, and n after the last.
+    """Set `groups`: the first contact of each run that joins the same bodies, and n after the last.
 
     Returns how many runs there are, and how many contacts in those that are longer than CROWD.
     """
+    # A run begins where the bodies differ from those of the contact before.
     n, count, crowded = len(segments), 0, 0
     for i in range(n):
         if (
@@ -49,6 +50,8 @@ def group(segments, groups):
         ):
             groups[count] = i
             count += 1
+
+    # Contacts in long runs.
     groups[count] = n
     for g in range(count):
         length = groups[g + 1] - groups[g]
@@ -58,17 +61,18 @@ def group(segments, groups):
 
 @kernel
 def few(whole, groups, count, warm, enough, max_steps, contacts, search, system, chosen, taken, p):
-    """Returns (whether p is an answer, Newton steps).
+    """Solve by a working set. Returns (whether p is a solution, Newton steps).
 
-    whole: all contacts; groups, count: their runs; contacts, search, system: room for as many
-    warm: whether p holds impulses to begin at
-    chosen, taken: (n,) which contact is at a place; whether a contact is taken in
+    whole: all contacts; groups, count: their runs; contacts, search, system: workspace for as many
+    warm: whether p holds impulses to begin with
+    chosen, taken: (n,) contact at each place of the working set; whether a contact is in it
     """
+    # Begin with the contacts that carry impulses in p.
     k = begin_few(whole, p, contacts, search.now.p, system.mode, chosen, taken)
     set_velocity(first_contacts(contacts, k), first_points(search, k).now)
     steps, softness = 0, WARM_SOFTNESS if warm else SOFTNESS
 
-    # Sweeps choose the first contacts.
+    # Without a start, add contacts that close, a sweep after each addition, before any Newton step.
     if warm:
         sweep(first_contacts(contacts, k), first_points(search, k).now, ROUGH)
     for _ in range(0 if warm else PICKS):
@@ -78,7 +82,7 @@ def few(whole, groups, count, warm, enough, max_steps, contacts, search, system,
             break
         sweep(first_contacts(contacts, k), first_points(search, k).now, ROUGH)
 
-    # Solve for those chosen; take in what closes then, until nothing does.
+    # Solve for the working set; add contacts that close under its impulses, until none does.
     for _ in range(MAX_ROUNDS):
         some, at = first_contacts(contacts, k), first_points(search, k)
         least, _ = evaluate(some, at.now)
@@ -101,7 +105,7 @@ def few(whole, groups, count, warm, enough, max_steps, contacts, search, system,
 
 @kernel
 def begin_few(whole, start, contacts, p, mode, chosen, taken):
-    """Take in the contacts that `start` gives impulses to; returns how many."""
+    """Begin the working set with the contacts that have impulses in `start`; returns its size."""
     k = 0
     for i in range(len(taken)):
         taken[i] = 0
@@ -113,17 +117,19 @@ def begin_few(whole, start, contacts, p, mode, chosen, taken):
 
 @kernel
 def take_in(whole, groups, count, enough, k, contacts, point, mode, chosen, taken):
-    """Take in contacts that close at velocity x: of a short run all, of a long one the fastest; returns how many."""
+    """Add contacts that close at velocity x: all of a short run, the fastest of a long one. Returns the new size."""
     for g in range(count):
         begin, end = groups[g], groups[g + 1]
         fastest, which = enough, -1
         for i in range(begin, end):
             if taken[i] != 0:
                 continue
+            # Closing speed; the residual of an open contact is at most this times max(1, mu).
             speed = -(whole.offset[i, 0] + normal_velocity(whole.rows[i, 0], whole.segments[i], point.x))
             speed *= max(1.0, whole.friction[i])
             if not speed > fastest:
                 continue
+            # Short runs at once; of a long run remember the fastest.
             if end - begin <= CROWD:
                 k = take(whole, i, k, contacts, point.p, mode, chosen, taken)
             else:
@@ -135,6 +141,7 @@ def take_in(whole, groups, count, enough, k, contacts, point, mode, chosen, take
 
 @sums
 def normal_velocity(row, segment, x):
+    """A row times x, over its two runs of velocities."""
     start, length = segment[0], segment[1]
     total = 0.0
     for j in range(length):
@@ -147,7 +154,8 @@ def normal_velocity(row, segment, x):
 
 @kernel
 def take(whole, i, k, contacts, p, mode, chosen, taken):
-    """Contact i takes place k, without impulse; returns k + 1."""
+    """Copy contact i to place k of the working set, open and without impulse; returns k + 1."""
+    # Copy its data, without stretch.
     for a in range(3):
         for j in range(whole.rows.shape[2]):
             contacts.rows[k, a, j] = whole.rows[i, a, j]
@@ -157,6 +165,8 @@ def take(whole, i, k, contacts, p, mode, chosen, taken):
         contacts.segments[k, a] = whole.segments[i, a]
     contacts.friction[k] = whole.friction[i]
     contacts.stretch[k] = 1.0
+
+    # Derived data, and its place in the working set.
     set_one_delassus(contacts, k)
     mode[k], chosen[k], taken[i] = OPEN, i, 1
     return k + 1
@@ -164,7 +174,7 @@ def take(whole, i, k, contacts, p, mode, chosen, taken):
 
 @kernel
 def spread(some, chosen, p):
-    """Impulses of all contacts from those of the few."""
+    """Impulses of all contacts from those of the working set; zero for the others."""
     for i in range(len(p)):
         p[i, 0], p[i, 1], p[i, 2] = 0.0, 0.0, 0.0
     for k in range(len(some)):
@@ -174,6 +184,7 @@ def spread(some, chosen, p):
 
 @kernel
 def first_contacts(contacts, k):
+    """The first k contacts, as views."""
     return Contacts(
         contacts.rows[:k], contacts.segments[:k], contacts.offset[:k], contacts.friction[:k],
         contacts.delassus[:k], contacts.stretch[:k],
@@ -182,6 +193,7 @@ def first_contacts(contacts, k):
 
 @kernel
 def first_points(search, k):
+    """The search state of the first k contacts, as views."""
     now, trial = search.now, search.trial
     return Search(
         Point(now.p[:k], now.x, now.u[:k]), Point(trial.p[:k], trial.x, trial.u[:k]),
@@ -191,6 +203,7 @@ def first_points(search, k):
 
 @kernel
 def first_laws(system, k):
+    """The linearised laws of the first k contacts, as views."""
     return System(
         system.constant[:k], system.slope[:k], system.mode[:k], system.matrix, system.right, system.reach,
         system.pivots, system.blocks,

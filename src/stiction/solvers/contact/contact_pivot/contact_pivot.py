@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def propose(problem: ContactProblem, start: Vector | None, max_pivots: int | None) -> ContactProposal:
     """Impulses under a law without a friction cone.
 
-    start: (n, 3) impulses; the contacts that press in it are the first members, and the first to be bound
+    start: (n, 3) impulses; contacts that press there are the first members, and the first bound set
     """
     white = problem.whitened
     limit = 10 * min(problem.n, white.free.size) + 50 if max_pivots is None else max_pivots
@@ -50,7 +50,7 @@ def propose(problem: ContactProblem, start: Vector | None, max_pivots: int | Non
 
 
 def viscous(problem: ContactProblem, warm: Vector, limit: int) -> ContactProposal:
-    """p_t = -c u_t, of the free velocity or of the final one."""
+    """p_t = -c u_t, with u_t of the free velocity (explicit) or of the final one (implicit)."""
     assert isinstance(problem.law, Viscous)
     assert problem.viscosity is not None
     white = problem.whitened
@@ -74,7 +74,7 @@ def viscous(problem: ContactProblem, warm: Vector, limit: int) -> ContactProposa
 
 
 def bound(problem: ContactProblem, warm: bool, impulse: Vector, limit: int) -> ContactProposal:
-    """No slip; the trace tells how often the set of bound contacts changed."""
+    """No slip; the trace records how often the set of bound contacts changed."""
     white = problem.whitened
     work = workspace(*binding_sizes(problem.n, white.free.size))
     status, pivots, rounds, held = without_slip(
@@ -132,6 +132,8 @@ def push(rows, segments, impulse, x):
 @kernel
 def soften(rows, segments, bias, drag, factor, normals, free):
     """factor = L with L Lᵀ = 1 + Tᵀ c T, normals = N L⁻ᵀ, free = L⁻¹ (free - Tᵀ c b_t)."""
+    # Add Tᵀ c T to `factor`, which holds the identity, row by row over the two runs of velocities of each contact;
+    # subtract Tᵀ c b_t from `free`.
     n, m = len(rows), len(free)
     for i in range(n):
         for c in range(1, 3):
@@ -143,6 +145,8 @@ def soften(rows, segments, bias, drag, factor, normals, free):
                 for j in range(length):
                     add_row(row, segment, drag[i] * row[place + j], factor[first + j])
                 place += length
+
+    # Whiten by the new mass: free and normals are multiplied by L⁻¹.
     cholesky(factor, m)
     forward(factor, free)
     for i in range(n):
@@ -159,7 +163,7 @@ def forward(L, x):
 
 @kernel
 def resist(rows, segments, bias, drag, factor, x, impulse):
-    """x = L⁻ᵀ x, and p_t = -c u_t there."""
+    """x = L⁻ᵀ x: back to the velocities before `soften`; then p_t = -c u_t at them."""
     for j in range(len(x) - 1, -1, -1):
         x[j] /= factor[j, j]
         subtract_multiple(x, x[j], factor[j], j)

@@ -1,16 +1,17 @@
-"""No slip: contacts that stay closed do not slide, whatever impulse that takes; those that open carry none.
+"""No slip: closed contacts do not slide, however large the impulse; open contacts carry no impulse.
 
     closed   u_n = 0, u_t = 0, p_n >= 0        open   u_n >= 0, p = 0
 
-Once it is known which contacts are bound, their tangential rows join the joints: they are made orthonormal, the largest
+For a given set of bound contacts, their tangential rows are treated like joints: they are made orthonormal, the largest
 remainder first, and projected out of all normals, which leaves a problem without friction [Drumwright2013, eq. 45–57].
-The paper binds every contact. Here one that opens is released, and one that presses while it slides is bound, until
-nothing changes. When a set returns, contacts change one by one, the worst first.
+The paper binds every contact. Here a contact that opens is released, and one that presses while it slides is bound,
+until nothing changes. When an earlier set returns, contacts change one at a time, the worst first.
 
-There need not be such a set. A contact that would have to pull if it were bound, and would let its bodies into each
-other if it carried nothing, can only slide without a normal impulse, against a tangential one: the limit of Coulomb's
-law for infinite friction [LynchMason1995]. Then a contact that was released in vain is bound for good, as in the paper:
-it does not slide, though it opens. Each contact is released once and bound once at most, so this ends.
+A consistent set need not exist. A contact that would have to pull if it were bound, and whose bodies would penetrate
+each other if it carried no impulse, can only slide against a tangential impulse without a normal one: the limit of
+Coulomb's law for infinite friction [LynchMason1995]. Then a contact that was released in vain is bound permanently, as
+in the paper: it does not slide, though it opens. Each contact is released at most once and bound again at most once, so
+this terminates.
 """
 
 from __future__ import annotations
@@ -38,22 +39,22 @@ class Binding(NamedTuple):
     bias: Any  # (n, 3)
     free: Any  # (m,)
     impulse: Any  # (n, 3)
-    left: Array[Floats, "n", "m"]  # what the bound rows leave of each normal
-    offset: Array[Floats, "n"]  # its constant part
-    size: Array[Floats, 2, "n"]  # squared lengths of what is left of the tangential rows, or more
-    worst: Array[Floats, "n"]  # by how much each contact is in the wrong set
+    left: Array[Floats, "n", "m"]  # normals, orthogonal to the bound rows
+    offset: Array[Floats, "n"]  # constant part of the normal velocities
+    size: Array[Floats, 2, "n"]  # upper bounds of the squared remainders of the tangential rows
+    worst: Array[Floats, "n"]  # violation of each contact in its set
     z: Array[Floats, "n"]
     u: Array[Floats, "n", 3]
     basis: Array[Floats, "m", "m"]  # orthonormal bound rows
     triangle: Array[Floats, "m", "m"]  # bound rows = triangle @ basis
-    wanted: Array[Floats, "m"]  # what they say of x
+    wanted: Array[Floats, "m"]  # basis @ x, fixed by the bound rows
     share: Array[Floats, "m"]  # impulses of the bound rows
     start: Array[Floats, "m"]  # x without normal impulses
     x: Array[Floats, "m"]
-    kept: Array[Ints, "m"]  # which tangential row each of the basis comes from
+    kept: Array[Ints, "m"]  # tangential row 2 i + (0 or 1) of each basis row
     bound: Array[Ints, "n"]
-    fate: Array[Ints, "n"]  # RELEASED once, or bound FOR_GOOD
-    seen: Array[Ints, "rounds"]  # earlier sets, by their hash
+    fate: Array[Ints, "n"]  # 0, RELEASED once, or bound permanently (FOR_GOOD)
+    seen: Array[Ints, "rounds"]  # hashes of earlier bound sets
     floats: Array[Floats, ...]  # for `pressing`
     ints: Array[Ints, ...]
 
@@ -62,13 +63,14 @@ own_sizes, views = layout(Binding, "n", "m", rounds=f"{ROUNDS}")
 
 
 def binding_sizes(n: int, m: int) -> tuple[int, int]:
-    """Floats and ints of the workspace, that of `pressing` included."""
+    """Floats and ints of the workspace, including that of `pressing`."""
     own, inner = own_sizes(n, m), press_sizes(n, m)
     return own[0] + inner[0], own[1] + inner[1]
 
 
 @kernel
 def carve(rows, segments, bias, free, impulse, floats, ints):
+    """Views of the workspace; projected normals reach over all m velocities."""
     n, m = len(bias), len(free)
     t = views(n, m, rows, segments, bias, free, impulse, floats, ints)
     for i in range(n):
@@ -78,14 +80,18 @@ def carve(rows, segments, bias, free, impulse, floats, ints):
 
 @kernel
 def without_slip(rows, segments, bias, free, warm, limit, floats, ints, impulse):
-    """(status, pivots, rounds, contacts that open but do not slide) of the whole problem.
+    """Solve the problem; returns (status, pivots, rounds, contacts that open but do not slide).
 
     warm: whether `impulse` holds a start
     """
     n = len(bias)
     t = carve(rows, segments, bias, free, impulse, floats, ints)
+
+    # Nothing to do if all contacts separate by themselves.
     if lifts_off(t):
         return SOLVED, 0, 0, 0
+
+    # Begin with the contacts that carry an impulse in the start, or with all of them.
     for i in range(n):
         t.bound[i] = 1
         if warm:
@@ -94,6 +100,8 @@ def without_slip(rows, segments, bias, free, warm, limit, floats, ints, impulse)
     status, pivots, rounds = search(t, warm, limit)
     if status == SOLVED:
         return status, pivots, rounds, 0
+
+    # No consistent set was found: bind contacts permanently, and count those that open nevertheless.
     status, more, last = settle_for_good(t, limit)
     held, (allowed, _) = 0, judge(t)
     for i in range(n):
@@ -104,7 +112,7 @@ def without_slip(rows, segments, bias, free, warm, limit, floats, ints, impulse)
 
 @kernel
 def lifts_off(t):
-    """Whether all contacts open by themselves: then nothing acts, though to trip may be a solution as well."""
+    """Whether all contacts open without impulses; sets them to zero then, though other solutions may exist."""
     for i in range(len(t.z)):
         if not row_dot(t.rows[i, 0], t.segments[i], t.free) + t.bias[i, 0] > VIOLATED:
             return False
@@ -115,9 +123,10 @@ def lifts_off(t):
 
 @kernel
 def search(t, warm, limit):
-    """Change the bound set until no contact is wrong."""
+    """Change the bound set until every contact is consistent. Returns (status, pivots, rounds)."""
     pivots, returns = 0, 0
     for r in range(ROUNDS):
+        # Impulses for the present set; done if no contact violates its conditions.
         status, count = solve_bound(t, warm and r == 0, limit)
         pivots += count
         if status != SOLVED:
@@ -125,6 +134,8 @@ def search(t, warm, limit):
         allowed, which = judge(t)
         if t.worst[which] <= allowed:
             return SOLVED, pivots, r
+
+        # Has this set occurred before? After too many returns the search is cycling.
         code, alone = set_hash(t), False
         for q in range(r):
             alone = alone or t.seen[q] == code
@@ -132,6 +143,8 @@ def search(t, warm, limit):
         returns += alone
         if returns > RETURNS:
             return STALLED, pivots, r
+
+        # Change all contacts that are wrong, and release those that open; if the set has returned, only the worst.
         for i in range(len(t.z)):
             if i == which or (not alone and (t.worst[i] > allowed or (t.bound[i] and t.u[i, 0] > allowed))):
                 t.bound[i] = 1 - t.bound[i]
@@ -140,7 +153,11 @@ def search(t, warm, limit):
 
 @kernel
 def settle_for_good(t, limit):
-    """From all bound: release what opens; what then presses is bound again, and stays so."""
+    """From all bound: release contacts that open; one that then presses while it slides is bound permanently.
+
+    Returns (status, pivots, rounds).
+    """
+    # As in the paper, all contacts are bound at first.
     n, pivots = len(t.z), 0
     for i in range(n):
         t.bound[i], t.fate[i] = 1, 0
@@ -149,6 +166,8 @@ def settle_for_good(t, limit):
         pivots += count
         if status != SOLVED:
             return status, pivots, r
+
+        # Released contacts that press and slide are bound permanently; of the bound ones find the worst.
         allowed, _ = judge(t)
         pressing, which = False, -1
         for i in range(n):
@@ -156,11 +175,15 @@ def settle_for_good(t, limit):
                 t.bound[i], t.fate[i], pressing = 1, FOR_GOOD, True
             elif t.bound[i] and t.fate[i] == 0 and t.worst[i] > allowed and (which < 0 or t.worst[i] > t.worst[which]):
                 which = i
+
+        # Bind before anything else is released; done if nothing changes.
         if pressing:
             continue
         if which < 0:
             return SOLVED, pivots, r
-        for i in range(n):  # with the worst go those that open and bear nothing
+
+        # Release the worst contact, and all that open without carrying an impulse.
+        for i in range(n):
             if i == which or (t.bound[i] and t.fate[i] == 0 and t.worst[i] <= allowed and t.u[i, 0] > allowed):
                 t.bound[i], t.fate[i] = 0, RELEASED
     return MAX_ITERATIONS, pivots, 2 * n + 1
@@ -168,7 +191,7 @@ def settle_for_good(t, limit):
 
 @kernel
 def judge(t):
-    """How wrong each contact is where it is: (what rounding explains, the worst contact)."""
+    """Set `worst`, the violation of each contact. Returns (violation allowed for rounding, worst contact)."""
     largest, which = 0.0, 0
     for i in range(len(t.z)):
         t.worst[i] = wrong(t, i)
@@ -180,7 +203,10 @@ def judge(t):
 
 @kernel
 def wrong(t, i):
-    """A bound contact opens under a tangential impulse or slides all the same; another one presses while it slides."""
+    """Violation of a contact in its set.
+
+    A bound contact must not open under a tangential impulse, nor slide; a free one must not press while it slides.
+    """
     slide = max(abs(t.u[i, 1]), abs(t.u[i, 2]))
     if t.bound[i]:
         pull = max(abs(t.impulse[i, 1]), abs(t.impulse[i, 2]))
@@ -190,6 +216,7 @@ def wrong(t, i):
 
 @kernel
 def set_hash(t):
+    """Hash of the bound set, by which its return is recognised."""
     code = 1
     for i in range(len(t.z)):
         code = (code * 1099511628211 + t.bound[i] + 2) & 0x7FFFFFFFFFFFFFF
@@ -198,8 +225,11 @@ def set_hash(t):
 
 @kernel
 def solve_bound(t, warm, limit):
-    """No slip at the bound contacts, no friction at the others: impulses and velocities. (status, pivots)."""
+    """No slip at the bound contacts, no friction at the others: impulses and velocities. Returns (status, pivots)."""
+    # Project out the bound tangents [Drumwright2013, eq. 56–57].
     rank = project(t)
+
+    # `press_contacts` overwrites z, so a warm start is copied to `worst`.
     begin = t.z if warm else t.z[:0]
     for i in range(len(begin)):
         t.worst[i] = begin[i]
@@ -212,11 +242,13 @@ def solve_bound(t, warm, limit):
 
 @kernel
 def project(t):
-    """Orthonormal rows that span the bound ones, and what they leave of x and of the normals. The number of them.
+    """Orthonormal basis of the bound tangential rows, projected out of x_free and of the normals. Returns its rank.
 
-    A row is taken if what is left of it is within a factor of four of the largest remainder, or nearly so: remainders
-    only shrink, so that old ones are bounds, and few are computed again.
+    It selects independent rows, as FIND-INDICES does [Drumwright2013, Algorithm 2]: a row is taken if its remainder is
+    above a level that follows the largest remainder down. Remainders only shrink, so that old ones are upper bounds,
+    and few are computed again.
     """
+    # Free contacts do not take part: their remainders are zero.
     n, m = len(t.z), len(t.free)
     for i in range(n):
         for c in range(2):
@@ -224,6 +256,8 @@ def project(t):
             t.size[c, i] = dot(row, row, len(row)) if t.bound[i] else 0.0
     for j in range(m):
         t.start[j] = t.free[j]
+
+    # Take rows with remainders above the level, then lower it; rows that the basis nearly spans are left out.
     rank, level, most = 0, 0.5, 1.0
     while most > HELD * HELD and rank < m:
         most = 0.0
@@ -237,6 +271,8 @@ def project(t):
                         rank += 1
                 most = max(most, t.size[c, i])
         level = max(min(0.25 * level, 0.5 * most**0.5), HELD)
+
+    # What is left of the normals, and the part of their velocities that the basis fixes.
     for i in range(n):
         t.offset[i] = t.bias[i, 0] + take_out(t.rows[i, 0], t.segments[i], t.basis, t.wanted, rank, t.left[i])
     return rank
@@ -244,7 +280,7 @@ def project(t):
 
 @kernel
 def remainder(row, segment, basis, rank):
-    """The squared length of what the basis leaves of a row."""
+    """The squared length of a row minus its projection onto the basis."""
     left = dot(row, row, len(row))
     for l in range(rank):
         along = row_dot(row, segment, basis[l])
@@ -254,12 +290,15 @@ def remainder(row, segment, basis, rank):
 
 @kernel
 def bind(t, rank, i, c):
-    """A tangential row joins the basis: axis · x is what makes it zero."""
+    """Add a tangential row to the basis; `wanted` is the value of axis · x at which the contact does not slide."""
+    # The row over all velocities.
     m = len(t.free)
     axis, along = t.basis[rank], t.triangle[rank]
     for j in range(m):
         axis[j] = 0.0
     add_row(t.rows[i, c], t.segments[i], 1.0, axis)
+
+    # Orthogonalise twice (Gram–Schmidt), for the sake of nearly dependent rows; the components go to the triangle.
     for l in range(rank):
         along[l] = 0.0
     for _ in range(2):
@@ -268,10 +307,14 @@ def bind(t, rank, i, c):
             if part != 0.0:
                 along[l] += part
                 subtract_multiple(axis, part, t.basis[l], m)
+
+    # Normalise what is left.
     length = dot(axis, axis, m) ** 0.5
     along[rank] = length
     for j in range(m):
         axis[j] /= length
+
+    # Row · x + bias = 0 gives axis · x; x_free is moved along the axis to that value.
     t.wanted[rank] = -(t.bias[i, c] + dot(along, t.wanted, rank)) / length
     subtract_multiple(t.start, dot(axis, t.start, m) - t.wanted[rank], axis, m)
     t.kept[rank] = 2 * i + c - 1
@@ -279,11 +322,14 @@ def bind(t, rank, i, c):
 
 @kernel
 def take_out(row, segment, basis, wanted, rank, rest):
-    """rest = what the basis leaves of a row; what the basis, along which x is known, gives it."""
+    """rest = row minus its projection onto the basis; returns the velocity of that projection, which is fixed."""
+    # The row over all velocities.
     m = len(rest)
     for j in range(m):
         rest[j] = 0.0
     add_row(row, segment, 1.0, rest)
+
+    # Subtract its projection; along the basis x has the values `wanted`.
     known = 0.0
     for l in range(rank):
         part = row_dot(row, segment, basis[l])
@@ -292,13 +338,14 @@ def take_out(row, segment, basis, wanted, rank, rest):
             known += part * wanted[l]
     if dot(rest, rest, m) <= HELD * HELD:
         for j in range(m):
-            rest[j] = 0.0  # nothing is left that could move
+            rest[j] = 0.0  # the bound rows hold it already
     return known
 
 
 @kernel
 def distribute(t, rank):
-    """The bound rows' impulses, refined twice; then all contact velocities."""
+    """Impulses of the bound rows, refined at most twice; then all contact velocities."""
+    # Velocities under the normal impulses alone.
     n, m = len(t.z), len(t.free)
     for j in range(m):
         t.start[j] = t.free[j]
@@ -309,7 +356,7 @@ def distribute(t, rank):
     for j in range(m):
         t.x[j] = t.start[j]
     for _ in range(3):
-        # What the bound rows lack of standing still is what their impulses must move.
+        # Sliding that is left at the bound rows, R = triangle · basis: forward substitution in R Rᵀ share = -sliding.
         fastest = 0.0
         for k in range(rank):
             i, c = t.kept[k] // 2, 1 + t.kept[k] % 2
@@ -318,16 +365,22 @@ def distribute(t, rank):
             t.share[k] = -(slide + dot(t.triangle[k], t.share, k)) / t.triangle[k, k]
         if fastest <= AT_REST:
             break
+
+        # Back substitution: impulses that stop this sliding.
         for k in range(rank - 1, -1, -1):
             t.share[k] /= t.triangle[k, k]
             subtract_multiple(t.share, t.share[k], t.triangle[k], k)
             i, c = t.kept[k] // 2, 1 + t.kept[k] % 2
             t.impulse[i, c] += t.share[k]
+
+        # Velocities under all impulses.
         for j in range(m):
             t.x[j] = t.start[j]
         for k in range(rank):
             i, c = t.kept[k] // 2, 1 + t.kept[k] % 2
             add_row(t.rows[i, c], t.segments[i], t.impulse[i, c], t.x)
+
+    # Contact velocities, by which the set is judged.
     for i in range(n):
         for c in range(3):
             t.u[i, c] = row_dot(t.rows[i, c], t.segments[i], t.x) + t.bias[i, c]

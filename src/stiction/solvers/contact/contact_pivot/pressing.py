@@ -2,9 +2,10 @@
 
     0 <= z  ⊥  w = N x + b >= 0,      x = x_free + Nᵀ z
 
-Members are the rows that press, at most as many as there are freedoms. They are kept as N_A = T Q, Q with orthonormal
-rows and T a lower triangle, which is updated when one joins (Gram–Schmidt) or leaves (rotations). N Nᵀ is never
-formed, nor N_A N_Aᵀ: contacts that nearly coincide would lose all their digits in it.
+Members are the rows with impulses, the active set; there are never more of them than velocities [Drumwright2013,
+sec. V, Lemma 1]. They are factorised as N_A = T Q, with orthonormal rows of Q and a lower triangle T, updated when a
+row joins (Gram–Schmidt) or leaves (rotations). Neither N Nᵀ nor N_A N_Aᵀ is formed: contacts that nearly coincide
+would lose all their digits there.
 
 [Drumwright2013, Algorithm 1]; the safeguard is Keller's rule in its dual active-set form [GoldfarbIdnani1983].
 """
@@ -35,11 +36,11 @@ class Pressing(NamedTuple):
     z: Any  # (n,)
     w: Array[Floats, "n"]
     size: Array[Floats, "n"]  # squared lengths of the rows
-    rest: Array[Floats, "m"]  # what the members leave of a row
+    rest: Array[Floats, "m"]  # a row minus its projection onto Q
     basis: Array[Floats, "most", "m"]  # Q
     triangle: Array[Floats, "most", "most"]  # T
     along: Array[Floats, "most"]  # a row's components along Q
-    entering: Array[Floats, "most"]  # what it takes of the members
+    entering: Array[Floats, "most"]  # decrease of the members' impulses per unit of the entering one
     members: Array[Ints, "most"]
     place: Array[Ints, "n"]  # among the members, or -1
 
@@ -49,7 +50,7 @@ press_sizes, carve = layout(Pressing, "n", "m", most="min(n, m) + 1")
 
 @kernel
 def press_contacts(normals, segments, bias, free, start, limit, floats, ints, z, x):
-    """Drumwright's Algorithm 1, then Keller's rule if that does not end. Returns (status, pivots).
+    """Drumwright's Algorithm 1; if it fails, Keller's rule from the beginning. Returns (status, pivots).
 
     start: (n,) impulses to begin from, or empty
     limit: pivots of Algorithm 1
@@ -58,6 +59,8 @@ def press_contacts(normals, segments, bias, free, start, limit, floats, ints, z,
     t = carve(n, m, normals, segments, bias, free, x, z, floats, ints)
     for i in range(n):
         t.size[i] = dot(normals[i], normals[i], normals.shape[1])
+
+    # Algorithm 1 changes two rows at a time and can fail; Keller's rule is the safeguard.
     release_all(t)
     status, pivots = algorithm_1(t, begin(t, start), limit)
     if status != SOLVED:
@@ -69,6 +72,7 @@ def press_contacts(normals, segments, bias, free, start, limit, floats, ints, z,
 
 @kernel
 def release_all(t):
+    """No members, no impulses."""
     for i in range(len(t.z)):
         t.z[i], t.place[i] = 0.0, -1
     velocities(t, 0)
@@ -76,7 +80,7 @@ def release_all(t):
 
 @kernel
 def begin(t, start):
-    """Those that pressed before are members again; the number of them."""
+    """Make the rows that press in `start` members, unless nearly dependent. Returns the number of members."""
     k = 0
     for i in range(len(start)):
         if start[i] > 0.0 and k < len(t.members) - 1:
@@ -90,7 +94,7 @@ def begin(t, start):
 
 @kernel
 def velocities(t, k):
-    """x and w from z, from scratch."""
+    """Recompute x and w from z [Drumwright2013, Algorithm 1, lines 13–14]."""
     move(t, k)
     for i in range(len(t.z)):
         t.w[i] = row_dot(t.normals[i], t.segments[i], t.x) + t.bias[i]
@@ -98,6 +102,7 @@ def velocities(t, k):
 
 @kernel
 def move(t, k):
+    """x = x_free + Nᵀ z."""
     for j in range(len(t.x)):
         t.x[j] = t.free[j]
     for u in range(k):
@@ -107,13 +112,16 @@ def move(t, k):
 
 @kernel
 def correct(t, k):
-    """The members' w to zero: one step of iterative refinement, and everything anew."""
+    """One step of iterative refinement that brings w of the members to zero; recomputes x and w."""
+    # Solve T Tᵀ dz = w: forward substitution, then back substitution.
     move(t, k)
     for u in range(k):
         i = t.members[u]
         w = row_dot(t.normals[i], t.segments[i], t.x) + t.bias[i]
         t.along[u] = (w - dot(t.triangle[u], t.along, u)) / t.triangle[u, u]
     back_substitute(t, k)
+
+    # Apply the correction.
     for u in range(k):
         t.z[t.members[u]] -= t.entering[u]
     velocities(t, k)
@@ -121,7 +129,7 @@ def correct(t, k):
 
 @kernel
 def back_substitute(t, k):
-    """What a row, or a correction, takes of the members: Tᵀ entering = along."""
+    """Solve Tᵀ entering = along."""
     for u in range(k):
         t.entering[u] = t.along[u]
     for u in range(k - 1, -1, -1):
@@ -131,11 +139,17 @@ def back_substitute(t, k):
 
 @kernel
 def algorithm_1(t, k, limit):
-    """The most violated row joins, the most negative member leaves, both in one iteration [Drumwright2013]."""
+    """Modified principal pivoting [Drumwright2013, Algorithm 1]. Returns (status, pivots).
+
+    In one iteration the most violated row joins and the most negative member leaves.
+    """
     pivots, doubts = 0, 1.0
     while pivots <= limit:
+        # Lines 15, 17 and 34: the row to join and the member to leave, beyond rounding.
         allowed = NOISE * doubts * magnitude(t, k)
         row, member = most_violated(t, allowed), most_negative(t, k, allowed)
+
+        # Lines 24–29: done, if the conditions still hold after refinement; if not, allow for more rounding.
         if row < 0 and member < 0:
             correct(t, k)
             if settled(t, 10.0 * NOISE * doubts * magnitude(t, k)):
@@ -144,6 +158,9 @@ def algorithm_1(t, k, limit):
             doubts *= 2.0
             pivots += 1
             continue
+
+        # Lines 32–33: the row joins. Raising its impulse by one, with w of the members held at zero, raises its w by
+        # `left`. A dependent row cannot be brought to zero.
         if row >= 0:
             left = leave_of(t, k, row)
             if not left > DEPENDENT * DEPENDENT * t.size[row]:
@@ -155,6 +172,8 @@ def algorithm_1(t, k, limit):
             t.z[row] = step
             k = join(t, k, row, left)
             pivots += 1
+
+        # Lines 35–38 (and 19–23): the member leaves, and the others are solved for again.
         if member >= 0:
             k = drop(t, k, t.place[member])
             correct(t, k)
@@ -166,10 +185,17 @@ def algorithm_1(t, k, limit):
 
 @kernel
 def keller(t, limit):
-    """Members stay non-negative; the most violated row is driven to zero: the dual active-set method."""
+    """Keller's rule as a dual active-set method [GoldfarbIdnani1983]. Returns (status, pivots).
+
+    The most violated row is driven to w = 0 while the members' impulses stay non-negative.
+    """
     k, pivots, doubts = 0, 0, 1.0
     while pivots <= limit:
+        # The row to drive.
         row = most_violated(t, NOISE * doubts * magnitude(t, k))
+
+        # None: done, if the conditions still hold after refinement. If not, allow for more rounding, and drop members
+        # that the refinement has made negative.
         if row < 0:
             correct(t, k)
             if settled(t, 10.0 * NOISE * doubts * magnitude(t, k)):
@@ -183,6 +209,8 @@ def keller(t, limit):
             velocities(t, k)
             continue
         while True:
+            # Longest step: until w of the row is zero, or the first member's impulse is. A dependent row with nothing
+            # in its way shows that no solution exists.
             left = leave_of(t, k, row)
             back_substitute(t, k)
             independent = left > DEPENDENT * DEPENDENT * t.size[row]
@@ -192,12 +220,14 @@ def keller(t, limit):
                     step, blocking = max(t.z[t.members[u]], 0.0) / t.entering[u], u
             if step == np.inf:
                 return RAY, pivots
+            # Take the step; x moves along `rest` only, since the members stay at w = 0.
             for u in range(k):
                 t.z[t.members[u]] -= step * t.entering[u]
             t.z[row] += step
             if independent:
                 subtract_multiple(t.x, -step, t.rest, len(t.x))
                 t.w[row] += step * left
+            # A full step ends the drive: the row joins. Otherwise the blocking member leaves, and the drive goes on.
             pivots += 1
             if blocking < 0:
                 k = join(t, k, row, left)
@@ -211,7 +241,8 @@ def keller(t, limit):
 
 @kernel
 def leave_of(t, k, row):
-    """rest = what the members leave of a row, along = its components along Q; the squared length of the rest."""
+    """Orthogonalise a row against Q: sets `rest` and its components `along`; returns the squared length of the rest."""
+    # Gram–Schmidt.
     m = len(t.x)
     for j in range(m):
         t.rest[j] = 0.0
@@ -222,6 +253,8 @@ def leave_of(t, k, row):
         if t.along[u] != 0.0:
             subtract_multiple(t.rest, t.along[u], t.basis[u], m)
     left = dot(t.rest, t.rest, m)
+
+    # Most of the row has cancelled: repeat it, so that `rest` is orthogonal to Q up to rounding.
     if left < DOUBTFUL * t.size[row]:
         for u in range(k):
             part = dot(t.basis[u], t.rest, m)
@@ -233,7 +266,7 @@ def leave_of(t, k, row):
 
 @kernel
 def join(t, k, row, left):
-    """After `leave_of`: the rest, at unit length, is the last row of Q."""
+    """Add a row after `leave_of`: `rest`, normalised, becomes the last row of Q. Returns the number of members."""
     length = left**0.5
     for j in range(len(t.x)):
         t.basis[k, j] = t.rest[j] / length
@@ -246,14 +279,18 @@ def join(t, k, row, left):
 
 @kernel
 def drop(t, k, slot):
-    """The rows after it move up; rotations of neighbouring rows of Q make T a triangle again."""
+    """Remove the member in a slot, and its impulse. Returns the number of members."""
     gone = t.members[slot]
     t.place[gone], t.z[gone] = -1, 0.0
+
+    # Later rows move up, which leaves T with one entry beside the diagonal in each.
     for u in range(slot, k - 1):
         t.members[u] = t.members[u + 1]
         t.place[t.members[u]] = u
         for l in range(u + 2):
             t.triangle[u, l] = t.triangle[u + 1, l]
+
+    # Rotations of neighbouring rows of Q remove these entries.
     for u in range(slot, k - 1):
         a, b = t.triangle[u, u], t.triangle[u, u + 1]
         length = np.hypot(a, b)
@@ -269,7 +306,7 @@ def drop(t, k, slot):
 
 @kernel
 def most_violated(t, allowed):
-    """The row outside that is below zero by the most, -1 if none is."""
+    """The row outside the active set with the lowest w, -1 if none is below -allowed."""
     row, lowest = -1, -allowed
     for i in range(len(t.z)):
         if t.place[i] < 0 and t.w[i] < lowest and t.size[i] > 0.0:
@@ -279,7 +316,7 @@ def most_violated(t, allowed):
 
 @kernel
 def most_negative(t, k, allowed):
-    """The member that pulls the most, -1 if none does."""
+    """The member with the lowest impulse, -1 if none is below -allowed."""
     member, lowest = -1, -allowed
     for u in range(k):
         if t.z[t.members[u]] < lowest:
@@ -289,6 +326,7 @@ def most_negative(t, k, allowed):
 
 @kernel
 def magnitude(t, k):
+    """The largest impulse, at least 1: the unit of rounding."""
     largest = 1.0
     for u in range(k):
         largest = max(largest, abs(t.z[t.members[u]]))
@@ -297,7 +335,7 @@ def magnitude(t, k):
 
 @kernel
 def settled(t, allowed):
-    """Whether everything is within bounds up to rounding."""
+    """Whether 0 <= z ⊥ w >= 0 holds up to `allowed`."""
     for i in range(len(t.z)):
         if t.place[i] >= 0:
             if not (t.z[i] >= -allowed and abs(t.w[i]) <= allowed):  # NaN is not settled
@@ -309,5 +347,6 @@ def settled(t, allowed):
 
 @kernel
 def clip(t):
+    """Set impulses that are negative by rounding to zero."""
     for i in range(len(t.z)):
         t.z[i] = max(t.z[i], 0.0)

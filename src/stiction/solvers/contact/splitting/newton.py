@@ -36,18 +36,19 @@ def sizes(n: int, m: int, width: int) -> tuple[int, int]:
 
 @kernel
 def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_steps, floats, ints, p):
-    """From p to the best impulses found, in p. Returns the number of steps.
+    """Newton's method from p; the best impulses are left in p. Returns the number of steps.
 
     bound: (n,) largest tangential impulse over the normal one
-    stretch: (n,) by which rows and velocities are multiplied and impulses divided
+    stretch: (n,) factor of rows and velocities; impulses are divided by it
     softness: ε over the residual
     """
+    # Free bodies allow a sparse factorisation by blocks.
     n, width = len(p), rows.shape[2]
     b = m // SIZE if of_free_bodies(segments, m) else 0
     contacts, search, system = views(n, m, b, width, floats, ints)
     if b > 0:
         order_bodies(segments, system.blocks)
-    # Contacts as they came, stretched; none is on a known piece of the map.
+    # All contacts in stretched units; mode -1, so that each counts as changed in the first linearisation.
     for i in range(n):
         contacts.friction[i], contacts.stretch[i], system.mode[i] = bound[i], stretch[i], -1
         for a in range(4):
@@ -57,6 +58,8 @@ def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_
             search.now.p[i, c] = search.best[i, c] = p[i, c] / stretch[i]
             for k in range(width):
                 contacts.rows[i, c, k] = stretch[i] * rows[i, c, k]
+
+    # Newton's method, then impulses without stretch.
     _, steps = newton(contacts, search, system, DIVERGED, enough, softness, max_steps, True)
     for i in range(n):
         for c in range(3):

@@ -1,7 +1,7 @@
 """The passes of `splitting`: box LCPs asked of an inner solver, one after the other, Anderson-accelerated or not.
 
-A pass maps impulses to impulses. A joint one depends on the normal impulses of the pass before only, an alternating
-one on the tangential ones; these are what is accelerated.
+A pass maps impulses to impulses. A joint pass depends only on the normal impulses of the previous pass, an alternating
+one only on the tangential impulses; acceleration acts on these.
 
 Redundant contacts leave the impulses of a pass undetermined. A proximal term chooses those nearest to the last ones:
 (H + E) z + q - E z_last, with E a part of the diagonal of H. It vanishes at a fixed point, so the answers stay what
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stiction.problems.box_friction import BoxForm
     from stiction.solvers.contract import Solver
 
-STICKY = 1e-6  # least proximal term of a pass without bounds
+STICKY = 1e-6  # least proximal weight of the pass without friction bounds
 
 
 class Passes:
@@ -51,7 +51,7 @@ class Passes:
         return bool(self.violation <= max(self.enough, ROUNDING * np.abs(self.best).max(initial=0.0)))
 
     def keep(self, p: NDArray[np.float64]) -> float:
-        """Keep impulses, put into their boxes, if they violate the law less than all before; how much they do."""
+        """Clip impulses to their boxes and keep them if they violate the law least so far. Returns their violation."""
         p = p.copy()
         p[:, 0] = np.maximum(p[:, 0], 0.0)
         side = (self.form.bound * p[:, 0])[:, None]
@@ -85,7 +85,7 @@ class Passes:
         return None if z is None else form.with_friction(p, z)
 
     def ask(self, problem: BoxLCP, last: NDArray[np.float64], proximal: float) -> NDArray[np.float64] | None:
-        """What the inner solver answers, from the last pass if it can."""
+        """Solution of the inner solver, warm-started from the last pass if it supports that; None if not finite."""
         if proximal > 0.0:
             added = proximal * problem.H.diagonal()
             problem = BoxLCP(problem.H + np.diag(added), problem.q - added * last, problem.lo, problem.hi)
@@ -99,7 +99,7 @@ class Passes:
         return np.asarray(found.z, np.float64) if np.isfinite(found.z).all() else None
 
     def run(self, p: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-        """So many passes, or until the violation is small enough; where they lead."""
+        """At most `count` passes, until the violation is small enough. Returns the last impulses."""
         for _ in range(count):
             image = None if self.done else self.once(p)
             if image is None:
@@ -109,7 +109,7 @@ class Passes:
         return p
 
     def run_accelerated(self, p: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-        """The same by Anderson's method: a combination of the last passes at which a linear map would be at rest."""
+        """The same with Anderson acceleration: combines the last passes as if the map were affine."""
         part = slice(0, 1) if self.joint else slice(1, 3)
         size = p[:, part].size
         vectors, differences = np.zeros((3, size)), np.zeros((2, SWEEPS_KEPT, size))

@@ -8,8 +8,8 @@ passes is an answer. So is one of `Coulomb(facets=4)`, which is box friction in 
 Nothing guarantees that passes converge. They do so linearly where they do; with much friction they swing; and with
 redundant contacts, whose normal impulses are not unique, they wander, unless a proximal term draws each pass to the
 last (see `passes`). So passes are only the beginning, and Newton's method goes on from there (see
-`newton`). What stalls is taken up again by more passes, by Anderson-accelerated ones, or from a perturbed
-point; and after a round of these with another proximal term, and with contacts scaled by what they bear.
+`newton`). After a stall it starts again after more passes, Anderson-accelerated passes, or a perturbation; the next
+round of these uses another proximal term, and every second round scales contacts by their loads.
 
 [Lacoursiere2003, sec. 4 and 7]; acceleration [Anderson1965, WalkerNi2011].
 """
@@ -51,7 +51,7 @@ FIRST_PASSES, MORE_PASSES, ACCELERATED_PASSES = 3, 20, 40  # before Newton's met
 STAGES = 4  # of a round: afresh; more passes; accelerated passes; a perturbation
 PULLS = (1.0, 1e4, 0.0, 1e3)  # of the proximal term, round by round
 SOFTNESS = (0.01, 0.001, 0.1)  # of Newton's method, in turn
-SHOWN = 30  # passes whose violation the trace tells
+SHOWN = 30  # passes whose violation is listed in the trace
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Splitting:
         return ContactProposal(status, len(history) + steps, impulse, trace=trace, history=np.array(history))
 
     def _solve(self, form: BoxForm, start: NDArray[np.float64] | None) -> tuple[Passes, int]:
-        """Passes, and what finishes them; the passes made, with the best impulses, and the number of Newton steps."""
+        """Passes, then Newton cycles or acceleration. Returns (passes with the best impulses, Newton steps)."""
         passes = Passes(form, self.inner, self.joint, self.proximal, small_enough(form, self.tolerance))
         if start is not None:
             passes.keep(start)
@@ -209,7 +209,7 @@ def perturbed(p: NDArray[np.float64], part: float, seed: int) -> NDArray[np.floa
 
 
 def told(history: list[float], failures: int, steps: int) -> tuple[str, ...]:
-    """What happened, in lines."""
+    """Lines of the trace: passes, Newton steps, violations, failures."""
     lines = [f"{len(history)} passes, {steps} Newton steps"]
     if history:
         shown = " ".join(f"{violation:.1e}" for violation in history[:SHOWN])
