@@ -238,7 +238,7 @@ def outline(rows, k, disc, face, i, j, sense, margin):
 
 @kernel
 def line_on_face(centre, axis, half, radius, round_ends, face, sense, margin, rows):
-    """Contacts of a cylinder or capsule lying on a face, at both ends of the shared length; 0 if it is not."""
+    """Contacts of a cylinder or capsule lying on a face, at both ends of the shared length; 0 otherwise."""
     q, m, d, e, wide, deep = face
     slope = dot(axis, m)
     if abs(slope) > FLAT or dot(minus(centre, q), m) <= 0.0:
@@ -449,7 +449,6 @@ def cylinder_on_box(model, data, cylinder, box, margin, rows):
             k = disc_on_face(disc, face, -1.0, margin, rows)
             if k > 0:
                 return k
-
         # Otherwise remember the side parallel to the cylinder's axis from which it is farthest.
         elif lean <= FLAT and abs(height) - sizes[3 * box + a] > apart:
             across, apart = a, abs(height) - sizes[3 * box + a]
