@@ -37,7 +37,7 @@ def select(found: Constraints, chosen: NDArray[np.int64]) -> Constraints:
 
 
 def extended(found: Constraints, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(m,) velocities with those that only dry friction knows, which stand still."""
+    """(m,) velocities, with zeros for those added for dry friction."""
     return np.append(velocity, np.zeros(len(found.free) - velocity.size))
 
 
@@ -108,6 +108,7 @@ def bend(
 
 @kernel
 def set_speeds(rows, segments, v, u):
+    """u = rows times v, each row over its two runs of velocities."""
     for i in range(len(rows)):
         first, length, second, more = segments[i, 0], segments[i, 1], segments[i, 2], segments[i, 3]
         for c in range(rows.shape[1]):
@@ -121,12 +122,14 @@ def set_speeds(rows, segments, v, u):
 
 @kernel
 def spread(rows, segments, whole):
+    """Write each row over all velocities."""
     for i in range(len(rows)):
         spread_row(rows[i], segments[i], whole[i])
 
 
 @kernel
 def set_inertia(model, data, mass):
+    """Overwrite the mass blocks of the trees with their inertia alone."""
     m = model[0]
     first, lengths = ints(m.tree_dofadr), ints(m.tree_dofnum)
     place = 0
