@@ -5,7 +5,7 @@
 MuJoCo's mass matrix is block diagonal: one block for each kinematic tree, six velocities for a free body. Dampers of
 joints (their polynomials too, by their slope) and the velocity gains of actuators with affine bias act at the end of
 the step, so stiff ones stay stable: D is added to the mass. In a tree without any, v_free is MuJoCo's own.
-Joint friction needs one velocity more (see `contacts.gather`): blocks of size one follow those of the trees.
+Dry friction of a joint adds one velocity (see `contacts.gather`): blocks of size one follow those of the trees.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ def inertia_of_tree(model, data, start, size, block):
     counts, places, columns, M = ints(m.M_rownnz), ints(m.M_rowadr), ints(m.M_colind), floats(d.M)
     for e in range(size * size):
         block[e] = 0.0
+
+    # Each entry of MuJoCo's sparse rows fills both triangles.
     for i in range(size):
         place = places[start + i]
         for e in range(place, place + counts[start + i]):
@@ -154,6 +156,8 @@ def add_velocity_gains(model, data, start, size, block):
         for e in range(row, row + count):
             if not start <= columns[e] < start + size:
                 inside = False
+
+        # The rank-one term dt k_v gᵀg.
         if inside:
             added = True
             for e in range(row, row + count):

@@ -1,7 +1,7 @@
-"""Everything that enters a step must be a number, and no larger than MuJoCo lets a state be.
+"""Check that all inputs of a step are finite numbers, within MuJoCo's bounds for a state.
 
-MuJoCo sets a state back to its beginning, or controls to zero, where a number is bad. Here it is refused before
-anything has moved: the field and the index are named.
+Where a number is bad, MuJoCo resets the state or sets controls to zero. Here the step is refused before anything has
+moved, and the message names the field and the index.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def code(field, index):
 
 
 def message(unfit: int, model: Any, data: Any) -> str:
-    """What is wrong with the number of this code, and what to do."""
+    """The message for a code from `first_unfit`: the field, its value and the rule that it breaks."""
     index, field = divmod(int(unfit), COUNT)
     owner, _, rest = FIELDS[field].partition(".")
     values: Any = model if owner == "model" else data
@@ -107,6 +107,8 @@ def first_unfit(model, data):
     # The user may have edited these in the model since the last step.
     if not 0.0 < m.timestep <= FINITE:
         return code(TIMESTEP, 0)
+
+    # Gravity finite, masses and inertias also nonnegative.
     for i in range(3):
         if not abs(m.gravity[i]) <= FINITE:
             return code(GRAVITY, i)

@@ -92,7 +92,7 @@ class Shadow(mj.MjModel):  # type: ignore[name-defined,misc]
         return made
 
     def __del__(self, move: Any = ctypes.memmove, _alive: dict[int, Any] = _alive) -> None:
-        # What MuJoCo frees must be what it allocated, never the user's buffer.
+        # MuJoCo must free the buffer that it allocated, never the user's.
         _alive.pop(id(self), None)
         if self.given:
             move(self._address, self.given, len(self.given))

@@ -87,6 +87,8 @@ def set_accelerations(model, data):
     total, axes, bent = floats(d.cacc), floats(d.cdof), floats(d.cdof_dot)
     velocity, acceleration = floats(d.qvel), floats(d.qacc)
     parents, starts, counts = ints(m.body_parentid), ints(m.body_dofadr), ints(m.body_dofnum)
+
+    # The world: no rotation, and minus gravity unless it is disabled.
     for a in range(3):
         total[a] = 0.0
         total[3 + a] = 0.0 if m.disableflags & NO_GRAVITY != 0 else -m.gravity[a]

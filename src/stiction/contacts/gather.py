@@ -4,16 +4,16 @@ Three kinds of unilateral constraints become contacts with rows n, t1, t2:
 
 - a contact between geoms: gap is the true distance; mu the sliding coefficient, zero for condim 1. Unequal
   coefficients mu1, mu2 along the tangents are exact as well: with t_i scaled by mu_i / max(mu1, mu2) the ellipse of
-  friction becomes a disc, and what slides still dissipates most.
+  friction becomes a disc, and sliding still dissipates most.
 - a limit of a joint or tendon: no tangents, mu = 0.
-- dry friction of a joint or tendon, |p| <= b = dt · frictionloss: a velocity is added that nothing else knows, with
-  mass a and free velocity -b/a, which must not be negative. Whatever else happens its impulse is b. It is the normal
+- dry friction of a joint or tendon, |p| <= b = dt · frictionloss: a velocity is added that nothing else is coupled to,
+  with mass a and free velocity -b/a; it must not be negative, so that its impulse is always b. It is the normal
   of a contact with mu = 1 whose only tangent is the joint, so the joint's friction is bounded by b and opposes sliding.
-  The mass a is the inertia that the joint itself feels.
+  The mass a is the joint's own effective inertia.
 
-Equalities become bilateral rows, with the error of position that they have now.
+Equalities become bilateral rows with their present position error.
 
-A contact remembers who touches (`pair`) and where, in the frame of the second geom (`spot`).
+A contact keeps its two geoms (`pair`) and its place in the frame of the second one (`spot`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOVES, IMMOVABLE = 1e-6, 1e-10  # entries of a normal row: above rounding; round
 MIN_MU = 1e-5  # mjMINMU: MuJoCo's value for friction 0
 PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
 
-# What `measure` counts.
+# Indices of the counts that `measure` writes.
 BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, SCRATCH = range(8)
 COUNTS = 8
 
@@ -55,7 +55,7 @@ PROBLEMS = {
     3: "dry friction of a tendon that couples two kinematic trees is not supported",
     4: "contacts of flexible bodies are not supported",
 }
-# Numbers of what a step computes, where it is no number; the index comes with them.
+# Problem numbers for computed values that are not finite; they also encode the index.
 BAD = 8  # the first of them
 BAD_CTRL, BAD_ACT_DOT, BAD_FREE = range(3)
 NOT_FINITE = {
@@ -69,7 +69,7 @@ NOT_FINITE = {
 
 
 class Constraints(NamedTuple):
-    """What a step reads: mass blocks, m velocities, n contacts, j bilateral rows."""
+    """The constraints of a step: mass blocks, m velocities, n contacts, j bilateral rows."""
 
     mass: Array[Floats, "entries"]  # the dense symmetric blocks of M + dt D, one after the other
     free: Array[Floats, "m"]  # velocity without contact
@@ -217,6 +217,8 @@ def fill(model, data, where, kept, to, scratch):
     m, d = model[0], data[0]
     rows, segments, friction, gap, spot = to.rows, to.segments, to.friction, to.gap, to.spot
     kind, address, source, pair, n = to.kind, to.address, to.source, to.pair, len(to.gap)
+
+    # Mass and free velocity of the trees; those of dry friction follow below.
     entry = fill_blocks(model, data, to.starts, to.mass, to.free, scratch)
     position = floats(d.efc_pos)
 
@@ -294,6 +296,8 @@ def immovable(model, data, address):
     normal = largest_entry(model, data, address, MOVES)
     if normal >= MOVES:
         return False
+
+    # Whether a small normal row is rounding is decided relative to the tangents.
     across = 0.0
     if address + 2 < data[0].nefc:
         across = max(largest_entry(model, data, address + 1, 1.0), largest_entry(model, data, address + 2, 1.0))

@@ -1,7 +1,7 @@
-"""How far ahead contacts are looked for.
+"""Margins: how far ahead of a body the search for contacts reaches.
 
-A step must know what it may touch before it touches: a pair of geoms is reported while its distance is below the sum
-of their margins. Each geom gets
+A step needs a contact before it closes: a pair of geoms is reported while its distance is below the sum of their
+margins. Each geom gets
 
     margin = LEAST · smallest size + AHEAD · dt (speed + |g| dt)
 

@@ -107,6 +107,8 @@ def copy_row(model, data, row, factor, segment, out):
             out[e] = factor * J[place + start + e] if start < m.nv else 0.0
         for e in range(more):
             out[length + e] = factor * J[place + other + e]
+
+    # Rows shorter than the widest one are padded.
     for e in range(length + more, len(out)):
         out[e] = 0.0
 

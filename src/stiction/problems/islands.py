@@ -1,8 +1,8 @@
-"""Contacts that have nothing to do with each other: problems that can be solved, and are judged, apart.
+"""Islands: groups of contacts that do not interact, so that each can be solved and judged separately.
 
 Two trees belong together if a contact or a bilateral row touches both; velocities of one mass matrix, if an entry of
-it or of a row couples them; contacts of which only the Delassus matrix is known, if they act on each other. What
-touches no contact needs no solve at all: it moves freely, or as its joints say.
+it or of a row couples them; contacts of which only the Delassus matrix is known, if they act on each other. Bodies
+without a contact need no solve at all: they move freely, or as their joints prescribe.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def whole(problem: ContactProblem) -> Island:
 
 
 def rest(problem: ContactProblem) -> Island:
-    """What touches no contact."""
+    """The part of a problem without contacts."""
     return part(problem, *problem.labels, -1)
 
 
@@ -163,6 +163,7 @@ def label_velocities(trees, segments, joints, island):
 @kernel
 def label_dense(mass, rows, joints, island, first):
     """As `label_velocities`, for one dense mass matrix; first[i]: a velocity that contact i moves, or -1."""
+    # At first each velocity is an island of its own.
     for j in range(len(island)):
         island[j] = j
 
@@ -185,6 +186,8 @@ def label_contacts(delassus, island):
     """Island of each contact where only u = W p + q is known, by its first contact; coupled contacts are joined."""
     for i in range(len(island)):
         island[i] = i
+
+    # Contacts are joined if either one acts on the other.
     for i in range(len(island)):
         for j in range(i):
             if acts(delassus, i, j) or acts(delassus, j, i):

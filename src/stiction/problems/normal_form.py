@@ -118,7 +118,7 @@ def whiten(problem: ContactProblem) -> Whitened:
 
 def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
     j = len(problem.joints)
-    width = problem.m if j else problem.rows.shape[2]  # joints spread what a contact touches
+    width = problem.m if j else problem.rows.shape[2]  # with joints, rows extend over all velocities
     sizes = problem.n, problem.m, j, width, mass.size
     floats, ints = white_sizes(*sizes)
     white = white_views(*sizes, np.empty(floats), np.empty(ints, np.int64))
@@ -135,7 +135,7 @@ def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
 
 
 def of_delassus(problem: ContactProblem) -> Whitened:
-    """W = L Lᵀ by its eigenvalues; what is not symmetric in W is not in L (the judge uses W itself)."""
+    """Factor W = L Lᵀ by its eigenvalues; L represents the symmetric part only (the judge uses W itself)."""
     assert problem.delassus is not None
     assert problem.offset is not None
     n = problem.n

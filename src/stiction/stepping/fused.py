@@ -131,7 +131,7 @@ own_sizes, work_views = layout(Work, "n", "m", "j", "width", "entries", "given",
 def work_lengths(counts, before, found):
     """Lengths of the workspace in the order of its layout."""
     m, j, given = counts[VELOCITIES], counts[JOINTS], counts[WIDTH]
-    width = m if j > 0 else given  # joints spread what a contact touches
+    width = m if j > 0 else given  # with joints, rows extend over all velocities
     return counts[CONTACTS], m, j, width, counts[ENTRIES], given, before, found, counts[SCRATCH]
 
 

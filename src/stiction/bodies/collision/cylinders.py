@@ -1,11 +1,11 @@
 """Contacts of cylinders that lie or stand on faces, from their geometry.
 
-A disc on a face touches in the whole region that they share. Its corners say everything that a flat region can: they
-are points of the disc's rim above the face, corners or points of the rim of the face below the disc, and crossings of
-both outlines. Of a rim POINTS at most are taken, the same ones of the body in every step (two discs that share a lens:
-both its tips, and one point between them on either arc), so that what stands still keeps its contacts; a disc that
-leans also touches with its lowest point, wherever that is. A cylinder or capsule that lies on a face touches with both
-ends of what they share.
+A disc on a face touches in the whole region that they share. The corners of this flat region represent it: points of
+the disc's rim above the face, corners or points of the rim of the face below the disc, and crossings of both outlines.
+At most POINTS are taken on a rim, fixed to the body, so that a resting cylinder keeps its contacts from step to step.
+Two discs that share a lens touch at its two tips and at one point between them on either arc. A tilted disc also
+touches with its lowest point, wherever that is. A cylinder or capsule that lies on a face touches at both ends of the
+length that they share.
 
 A point of one body above a face of the other has the normal of that face, and its true distance. Vectors are tuples;
 a face is (centre, outward normal, two axes along it, half its extent along each), where half the second extent is
@@ -51,6 +51,7 @@ def at(p, s, d, t, e):
 
 @kernel
 def minus(p, q):
+    """p - q."""
     return beyond(p, -1.0, q)
 
 
@@ -324,6 +325,7 @@ def centre_of(data, g):
 
 @kernel
 def axis_of(data, g, a):
+    """Axis a of a geom's frame, in the world."""
     R = floats(data[0].geom_xmat)
     return R[9 * g + a], R[9 * g + 3 + a], R[9 * g + 6 + a]
 
@@ -370,11 +372,13 @@ def side_of(model, data, g, a, side):
 
 @kernel
 def plane_of(data, g):
+    """A plane as a face without bounds."""
     return centre_of(data, g), axis_of(data, g, 2), axis_of(data, g, 0), axis_of(data, g, 1), math.inf, math.inf
 
 
 @kernel
 def sign(x):
+    """1 or -1; zero counts as positive."""
     return 1.0 if x >= 0.0 else -1.0
 
 
@@ -426,6 +430,7 @@ def lean(data, kept, count):
 
 @kernel
 def cylinder_on_plane(model, data, plane, cylinder, margin, rows):
+    """Contacts of a cylinder with a plane; the end that faces the plane comes first."""
     face = plane_of(data, plane)
     side = -sign(dot(axis_of(data, cylinder, 2), face[1]))
     disc, other = end_of(model, data, cylinder, side), end_of(model, data, cylinder, -side)

@@ -294,6 +294,7 @@ def replace(data, where, rows, plan, pairs, more):
 
 @kernel
 def write(contact, where, row):
+    """Write distance, position and frame of one of MuJoCo's contacts."""
     floats(contact + where[DIST])[0] = row[0]
     pos, frame = floats(contact + where[POS]), floats(contact + where[FRAME])
     for a in range(3):
@@ -304,6 +305,7 @@ def write(contact, where, row):
 
 @kernel
 def copy(source, target, size):
+    """Copy `size` bytes between two addresses, in words of four."""
     if source != target:
         one, two = ints(source), ints(target)
         for k in range(size // 4):
