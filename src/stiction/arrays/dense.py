@@ -10,6 +10,7 @@ from stiction.arrays.compiled import kernel, sums
 
 @kernel
 def is_symmetric(A):
+    """Whether A equals its transpose exactly."""
     for i in range(len(A)):
         for j in range(i):
             if A[i, j] != A[j, i]:
@@ -19,6 +20,7 @@ def is_symmetric(A):
 
 @sums
 def dot(x, y, k):
+    """Sum of x_i y_i over i < k."""
     total = 0.0
     for i in range(k):
         total += x[i] * y[i]
@@ -28,6 +30,7 @@ def dot(x, y, k):
 @sums
 def times(A, x, k, out):
     """out = A x, four rows at a time."""
+    # Four rows share each load of x.
     i = 0
     while i + 4 <= k:
         s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
@@ -39,6 +42,8 @@ def times(A, x, k, out):
             s3 += r3[j] * x[j]
         out[i], out[i + 1], out[i + 2], out[i + 3] = s0, s1, s2, s3
         i += 4
+
+    # The rows left over.
     while i < k:
         out[i] = dot(A[i], x, k)
         i += 1
@@ -47,6 +52,7 @@ def times(A, x, k, out):
 @sums
 def transposed_times(A, x, k, out):
     """out = Aᵀ x, four rows at a time."""
+    # Four rows share each load and store of out.
     for j in range(k):
         out[j] = 0.0
     i = 0
@@ -56,6 +62,8 @@ def transposed_times(A, x, k, out):
         for j in range(k):
             out[j] += x0 * r0[j] + x1 * r1[j] + x2 * r2[j] + x3 * r3[j]
         i += 4
+
+    # The rows left over.
     while i < k:
         xi, row = x[i], A[i]
         for j in range(k):
@@ -66,6 +74,7 @@ def transposed_times(A, x, k, out):
 @sums
 def add_columns(columns, which, x, k, n, out):
     """out += sum over i < k of x_i columns[which_i]: a product with chosen columns, stored as rows."""
+    # Four columns share each load and store of out.
     i = 0
     while i + 4 <= k:
         x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
@@ -73,6 +82,8 @@ def add_columns(columns, which, x, k, n, out):
         for j in range(n):
             out[j] += x0 * c0[j] + x1 * c1[j] + x2 * c2[j] + x3 * c3[j]
         i += 4
+
+    # The columns left over.
     while i < k:
         xi, column = x[i], columns[which[i]]
         for j in range(n):
@@ -89,8 +100,9 @@ def subtract_multiple(y, factor, x, k):
 
 @sums
 def cholesky(A, k):
-    """A = L Lᵀ in the lower triangle; the number of the first column that fails, k if none does."""
+    """A = L Lᵀ in the lower triangle; returns the index of the first column that fails, k if none does."""
     for i in range(k):
+        # Entries left of the diagonal, from the rows above.
         row = A[i]
         for j in range(i):
             other = A[j]
@@ -98,6 +110,8 @@ def cholesky(A, k):
             for l in range(j):
                 total += row[l] * other[l]
             row[j] = (row[j] - total) / other[j]
+
+        # A diagonal that is negative or rounding compared with A's own: not positive definite.
         square = row[i] - dot(row, row, i)
         if not square > 1e-14 * abs(row[i]):
             return i
@@ -108,6 +122,7 @@ def cholesky(A, k):
 @sums
 def cholesky_solve(L, k, x):
     """Solve L Lᵀ x = x in place."""
+    # L y = x from the top, then Lᵀ x = y from the bottom.
     for i in range(k):
         x[i] = (x[i] - dot(L[i], x, i)) / L[i, i]
     for i in range(k - 1, -1, -1):
@@ -117,14 +132,16 @@ def cholesky_solve(L, k, x):
 
 @sums
 def tree_factor(A, k, L):
-    """A = Lᵀ L, flat, in the lower triangle of L with its diagonal inverted; the first row that fails, -1 if none does.
+    """A = Lᵀ L, flat, in the lower triangle of L with its diagonal inverted; returns the first row that fails, or -1.
 
-    From the last row to the first: where A belongs to a tree, numbered from its root, entries of branches that do not
-    meet are zero and stay so.
+    The rows are eliminated from the last to the first. If A belongs to a tree numbered from its root, entries that
+    couple separate branches are zero and stay zero.
     """
     for i in range(k):
         for j in range(i * k, i * k + i + 1):
             L[j] = A[j]
+
+    # From the last row on. A pivot that is negative or rounding compared with A's own: not positive definite.
     for i in range(k - 1, -1, -1):
         row = L[i * k : i * k + i + 1]
         if not row[i] > 1e-14 * abs(A[i * k + i]):
@@ -133,6 +150,8 @@ def tree_factor(A, k, L):
         row[i] = inverse
         for j in range(i):
             row[j] *= inverse
+
+        # Eliminate it from the rows of its ancestors; zeros need no work.
         for j in range(i):
             if row[j] != 0.0:
                 subtract_multiple(L[j * k :], row[j], row, j + 1)
@@ -141,7 +160,7 @@ def tree_factor(A, k, L):
 
 @sums
 def back_substitute(L, k, x):
-    """x = L⁻ᵀ x from `tree_factor`; zeros are passed over."""
+    """x = L⁻ᵀ x from `tree_factor`; zero entries are skipped."""
     for i in range(k - 1, -1, -1):
         if x[i] != 0.0:
             row = L[i * k : i * k + i + 1]
@@ -159,8 +178,9 @@ def forward_substitute(L, k, x):
 
 @kernel
 def lu(A, pivots, k):
-    """P A = L U in place, partial pivoting; False if a pivot vanishes against its column."""
+    """P A = L U in place with partial pivoting; False if a column has no nonzero pivot."""
     for p in range(k):
+        # The largest entry of the column becomes the pivot.
         best = p
         for i in range(p + 1, k):
             if abs(A[i, p]) > abs(A[best, p]):
@@ -171,6 +191,8 @@ def lu(A, pivots, k):
         if best != p:
             for j in range(k):
                 A[p, j], A[best, j] = A[best, j], A[p, j]
+
+        # Eliminate the column below the pivot; the factors are stored in its place.
         inverse = 1.0 / A[p, p]
         for i in range(p + 1, k):
             factor = A[i, p] * inverse
@@ -183,6 +205,7 @@ def lu(A, pivots, k):
 @kernel
 def lu_solve(A, pivots, k, x):
     """Solve A x = x in place from `lu`."""
+    # The row exchanges of the factorization, then L from the top and U from the bottom.
     for p in range(k):
         best = pivots[p]
         x[p], x[best] = x[best], x[p]
@@ -194,8 +217,9 @@ def lu_solve(A, pivots, k, x):
 
 @kernel
 def invert(A, pivots, k):
-    """A = A⁻¹ in place by Gauss–Jordan with partial pivoting; False if A is singular to working precision."""
+    """A = A⁻¹ in place by Gauss–Jordan with partial pivoting; False if a column has no pivot above 1e-300."""
     for p in range(k):
+        # The largest entry of the column becomes the pivot.
         best, size = p, 0.0
         for i in range(p, k):
             if abs(A[i, p]) > size:
@@ -206,16 +230,22 @@ def invert(A, pivots, k):
         if best != p:
             for j in range(k):
                 A[p, j], A[best, j] = A[best, j], A[p, j]
+
+        # Scale the pivot row; the column of the inverse takes the place of the eliminated one.
         inverse = 1.0 / A[p, p]
         A[p, p] = 1.0
         for j in range(k):
             A[p, j] *= inverse
+
+        # Eliminate the column from all other rows.
         for i in range(k):
             if i != p:
                 factor = A[i, p]
                 if factor != 0.0:
                     A[i, p] = 0.0
                     subtract_multiple(A[i], factor, A[p], k)
+
+    # Row exchanges of A are column exchanges of its inverse, undone in reverse order.
     for p in range(k - 1, -1, -1):
         best = pivots[p]
         if best != p:

@@ -5,7 +5,7 @@
 MuJoCo's mass matrix is block diagonal: one block for each kinematic tree, six velocities for a free body. Dampers of
 joints (their polynomials too, by their slope) and the velocity gains of actuators with affine bias act at the end of
 the step, so stiff ones stay stable: D is added to the mass. In a tree without any, v_free is MuJoCo's own.
-Joint friction needs one velocity more (see `contacts.gather`): blocks of size one follow those of the trees.
+Dry friction of a joint adds one velocity (see `contacts.gather`): blocks of size one follow those of the trees.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_DAMPERS, NO_ACTUATORS = 1 << 6, 1 << 11  # mjDSBL_DAMPER, mjDSBL_ACTUATION
 
 @kernel
 def block_sizes(model):
-    """Entries of all blocks of the trees, and the largest tree."""
+    """Return the number of entries of all mass blocks and the size of the largest tree."""
     m = model[0]
     lengths = ints(m.tree_dofnum)
     entries, largest = 0, 0
@@ -33,7 +33,7 @@ def block_sizes(model):
 
 @kernel
 def fill_blocks(model, data, starts, mass, free, scratch):
-    """Starts (ntree + 1,), blocks of M + dt D, and v_free of the trees; the scratch holds largest² + nv floats."""
+    """Write starts (ntree + 1,), blocks of M + dt D, and v_free of the trees; scratch holds largest² + nv floats."""
     m, d = model[0], data[0]
     first, lengths = ints(m.tree_dofadr), ints(m.tree_dofnum)
     velocity, smooth, force = floats(d.qvel), floats(d.qacc_smooth), floats(d.qfrc_smooth)
@@ -41,6 +41,8 @@ def fill_blocks(model, data, starts, mass, free, scratch):
     slopes = scratch[: m.nv]
     damper_slopes(model, data, slopes)
     place = 0
+
+    # Assemble each tree's block: inertia, then the implicit dampers and velocity gains.
     for t in range(m.ntree):
         size, start = lengths[t], first[t]
         starts[t] = start
@@ -53,6 +55,8 @@ def fill_blocks(model, data, starts, mass, free, scratch):
                 block[i * size + i] += dt * slopes[start + i]
         if add_velocity_gains(model, data, start, size, block):
             damped = True
+
+        # Only a tree with dampers needs a linear solve, (M + dt D) dv = dt f; otherwise MuJoCo's acceleration is used.
         if damped:
             factor, part = scratch[m.nv : m.nv + size * size], free[start : start + size]
             for i in range(size):
@@ -72,11 +76,13 @@ def fill_blocks(model, data, starts, mass, free, scratch):
 
 @kernel
 def inertia_of_tree(model, data, start, size, block):
-    """MuJoCo's rows hold the lower triangle, at the ancestors of a velocity only."""
+    """Copy a tree's inertia into a dense symmetric block; MuJoCo stores the lower triangle at the ancestors only."""
     m, d = model[0], data[0]
     counts, places, columns, M = ints(m.M_rownnz), ints(m.M_rowadr), ints(m.M_colind), floats(d.M)
     for e in range(size * size):
         block[e] = 0.0
+
+    # Each entry of MuJoCo's sparse rows fills both triangles.
     for i in range(size):
         place = places[start + i]
         for e in range(place, place + counts[start + i]):
@@ -87,7 +93,7 @@ def inertia_of_tree(model, data, start, size, block):
 
 @kernel
 def damper_slopes(model, data, slopes):
-    """d(a v + b v|v| + c v³)/dv of each velocity; the damper of an actuator counts with its gear squared."""
+    """Write d(a v + b v|v| + c v³)/dv of each velocity; an actuator's damper counts with its gear squared."""
     m, d = model[0], data[0]
     linear, higher, joints = floats(m.dof_damping), floats(m.dof_dampingpoly), ints(m.dof_jntid)
     kinds, driver, outputs = ints(m.jnt_type), ints(m.jnt_actuatorid), ints(m.actuator_outadr)
@@ -99,6 +105,8 @@ def damper_slopes(model, data, slopes):
         if disabled:
             continue
         a, b, c = linear[i], higher[2 * i], higher[2 * i + 1]
+
+        # The actuator that drives a hinge or slide adds its own damper.
         joint = joints[i]
         u = driver[joint]
         if u >= 0 and kinds[joint] >= HINGE_OR_SLIDE:
@@ -106,6 +114,8 @@ def damper_slopes(model, data, slopes):
             a += square * own[u]
             b += square * own_higher[2 * u]
             c += square * own_higher[2 * u + 1]
+
+        # The linear term needs no velocity; the polynomial adds its slope at the present speed.
         slopes[i] = a
         if b != 0.0 or c != 0.0:
             speed = abs(velocity[i])
@@ -114,7 +124,7 @@ def damper_slopes(model, data, slopes):
 
 @kernel
 def add_velocity_gains(model, data, start, size, block):
-    """Add dt k_v gᵀg of each actuator on this tree, g its moment; one at the end of its force range has no slope."""
+    """Add dt k_v gᵀg of each actuator on this tree, g its moment; a saturated actuator has zero slope. True if any."""
     m, d = model[0], data[0]
     kinds, terms = ints(m.actuator_biastype), floats(m.actuator_biasprm)
     limited, ranges, force = flags(m.actuator_forcelimited), floats(m.actuator_forcerange), floats(d.actuator_force)
@@ -126,20 +136,28 @@ def add_velocity_gains(model, data, start, size, block):
     added = False
     if m.disableflags & NO_ACTUATORS != 0:
         return added
+
+    # Only affine actuators with a positive velocity gain and one output act as dampers.
     for u in range(m.nactuator):
         gain = -terms[10 * u + 2]
         if kinds[u] != AFFINE or not gain > 0.0 or outputs[u] != 1:
             continue
+
+        # Skip disabled groups, and actuators saturated at the end of their force range.
         if 0 <= groups[u] <= 30 and m.disableactuator & (1 << groups[u]) != 0:
             continue
         out = places[u]
         if limited[u] != 0 and not ranges[2 * u] < force[out] < ranges[2 * u + 1]:
             continue
+
+        # An actuator that acts on two trees would couple their blocks: its gain stays explicit.
         row, count = rows[out], counts[out]
         inside = count > 0
         for e in range(row, row + count):
             if not start <= columns[e] < start + size:
                 inside = False
+
+        # The rank-one term dt k_v gᵀg.
         if inside:
             added = True
             for e in range(row, row + count):

@@ -1,7 +1,7 @@
-"""Everything that enters a step must be a number, and no larger than MuJoCo lets a state be.
+"""Check that all inputs of a step are finite numbers, within MuJoCo's bounds for a state.
 
-MuJoCo sets a state back to its beginning, or controls to zero, where a number is bad. Here it is refused before
-anything has moved: the field and the index are named.
+Where a number is bad, MuJoCo resets the state or sets controls to zero. Here the step is refused before anything has
+moved, and the message names the field and the index.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ RULES = dict.fromkeys((QPOS, QVEL, ACT, CTRL), f"a number of at most {MAXVAL:g}"
 
 @kernel
 def code(field, index):
+    """Encode a field and an index into it as one integer; `message` decodes it."""
     return COUNT * index + field
 
 
 def message(unfit: int, model: Any, data: Any) -> str:
-    """What is wrong with the number of this code, and what to do."""
+    """The message for a code from `first_unfit`: the field, its value and the rule that it breaks."""
     index, field = divmod(int(unfit), COUNT)
     owner, _, rest = FIELDS[field].partition(".")
     values: Any = model if owner == "model" else data
@@ -55,7 +56,7 @@ def message(unfit: int, model: Any, data: Any) -> str:
 
 @kernel
 def first_beyond(values, count, most):
-    """The first number of an array that is NaN or larger than this, -1 if there is none."""
+    """Return the first index whose value is NaN or larger in magnitude than `most`, -1 if there is none."""
     for i in range(count):
         if not abs(values[i]) <= most:
             return i
@@ -64,7 +65,7 @@ def first_beyond(values, count, most):
 
 @kernel
 def first_negative(values, count):
-    """The first number that is negative or not finite, -1 if there is none."""
+    """Return the first index whose value is negative or not finite, -1 if there is none."""
     for i in range(count):
         if not 0.0 <= values[i] <= FINITE:
             return i
@@ -73,9 +74,9 @@ def first_negative(values, count):
 
 @kernel
 def first_unfit(model, data):
-    """The code of the first number that must not enter a step, FIT if there is none."""
+    """Return the code of the first bad number among the inputs of a step, FIT if there is none."""
     m, d = model[0], data[0]
-    # The state, within what MuJoCo takes as it is.
+    # The state and the controls must lie within MuJoCo's own bounds.
     i = first_beyond(floats(d.qpos), m.nq, MAXVAL)
     if i >= 0:
         return code(QPOS, i)
@@ -90,7 +91,7 @@ def first_unfit(model, data):
         return code(CTRL, i)
     if not abs(d.time) <= FINITE:
         return code(TIME, 0)
-    # What is applied from outside.
+    # External forces and mocap poses need only be finite.
     i = first_beyond(floats(d.qfrc_applied), m.nv, FINITE)
     if i >= 0:
         return code(QFRC_APPLIED, i)
@@ -103,9 +104,11 @@ def first_unfit(model, data):
     i = first_beyond(floats(d.mocap_quat), 4 * m.nmocap, FINITE)
     if i >= 0:
         return code(MOCAP_QUAT, i)
-    # What may have been edited in the model.
+    # The user may have edited these in the model since the last step.
     if not 0.0 < m.timestep <= FINITE:
         return code(TIMESTEP, 0)
+
+    # Gravity finite, masses and inertias also nonnegative.
     for i in range(3):
         if not abs(m.gravity[i]) <= FINITE:
             return code(GRAVITY, i)

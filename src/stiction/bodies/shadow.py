@@ -92,7 +92,7 @@ class Shadow(mj.MjModel):  # type: ignore[name-defined,misc]
         return made
 
     def __del__(self, move: Any = ctypes.memmove, _alive: dict[int, Any] = _alive) -> None:
-        # What MuJoCo frees must be what it allocated, never the user's buffer.
+        # MuJoCo must free the buffer that it allocated, never the user's.
         _alive.pop(id(self), None)
         if self.given:
             move(self._address, self.given, len(self.given))
@@ -155,11 +155,13 @@ def refuse_foreign(model: Any, data: Any) -> None:
 
 @kernel
 def follow(where, model):
-    """Take over the user's options of this moment, then set those that hard contact needs; `where` keeps the cone."""
+    """Copy the user's current options, then set those that hard contact needs; `where` remembers the user's cone."""
     theirs, ours = ints(where[THEIRS]), ints(where[OURS])
     if where[THEIRS] != 0:
         for i in range(where[WORDS]):
             ours[i] = theirs[i]
+
+        # The user's cone decides how forces are written back; everything else is fixed for hard contact.
         m = model[0]
         where[CONE] = m.cone
         m.cone, m.integrator, m.solver, m.noslip_iterations = ELLIPTIC, EULER, NEWTON, 0

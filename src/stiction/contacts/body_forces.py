@@ -20,7 +20,7 @@ NO_GRAVITY = 1 << 7  # mjDSBL_GRAVITY
 
 @kernel
 def set_body_forces(model, data, where):
-    """After `efc_force` and `qacc` are written, while contacts point at the rows of the cone."""
+    """Write all three; call it after `efc_force` and `qacc`, while contacts still point at the rows of the cone."""
     set_external(model, data, where)
     set_accelerations(model, data)
     set_internal(model, data)
@@ -29,10 +29,11 @@ def set_body_forces(model, data, where):
 
 @kernel
 def set_external(model, data, where):
+    """External forces: those applied by the user, and those of contacts."""
     m, d = model[0], data[0]
     outer, applied, place = floats(d.cfrc_ext), floats(d.xfrc_applied), floats(d.xipos)
     force, bodies = floats(d.efc_force), ints(m.geom_bodyid)
-    # What is applied acts at the centre of mass of its body: force, then torque.
+    # Forces applied by the user act at the centre of mass of their body; `xfrc_applied` holds force, then torque.
     for a in range(6):
         outer[a] = 0.0
     for b in range(1, m.nbody):
@@ -42,7 +43,7 @@ def set_external(model, data, where):
         if applied[i] != 0.0 or applied[i + 1] != 0.0 or applied[i + 2] != 0.0:
             x, y, z = place[3 * b], place[3 * b + 1], place[3 * b + 2]
             add_at(model, data, b, x, y, z, applied[i], applied[i + 1], applied[i + 2])
-    # Contacts push their second body, and the first the other way.
+    # A contact pushes its second body along its force, and the first one the opposite way.
     for c in range(d.ncon):
         contact = d.contact + c * where[SIZE]
         row = ints(contact + where[ADDRESS])[0]
@@ -54,6 +55,8 @@ def set_external(model, data, where):
             first, second = force[row + 1], force[row + 2]
         if normal == 0.0 and first == 0.0 and second == 0.0:
             continue
+
+        # The force in world coordinates, from the contact frame.
         fx = normal * frame[0] + first * frame[3] + second * frame[6]
         fy = normal * frame[1] + first * frame[4] + second * frame[7]
         fz = normal * frame[2] + first * frame[5] + second * frame[8]
@@ -66,7 +69,7 @@ def set_external(model, data, where):
 
 @kernel
 def add_at(model, data, b, x, y, z, fx, fy, fz):
-    """A force on a body at a point of the world, moved to the centre of mass of its tree."""
+    """Add a force on a body at a point of the world, moved to the centre of mass of its tree."""
     outer, centre, root = floats(data[0].cfrc_ext), floats(data[0].subtree_com), 3 * ints(model[0].body_rootid)[b]
     x, y, z = x - centre[root], y - centre[root + 1], z - centre[root + 2]
     outer[6 * b] += y * fz - z * fy
@@ -79,13 +82,18 @@ def add_at(model, data, b, x, y, z, fx, fy, fz):
 
 @kernel
 def set_accelerations(model, data):
+    """Accelerations of bodies, from the root outwards; the world accelerates upwards in place of gravity."""
     m, d = model[0], data[0]
     total, axes, bent = floats(d.cacc), floats(d.cdof), floats(d.cdof_dot)
     velocity, acceleration = floats(d.qvel), floats(d.qacc)
     parents, starts, counts = ints(m.body_parentid), ints(m.body_dofadr), ints(m.body_dofnum)
+
+    # The world: no rotation, and minus gravity unless it is disabled.
     for a in range(3):
         total[a] = 0.0
         total[3 + a] = 0.0 if m.disableflags & NO_GRAVITY != 0 else -m.gravity[a]
+
+    # A body accelerates with its parent, plus the motion of its own joints.
     for b in range(1, m.nbody):
         for a in range(6):
             total[6 * b + a] = total[6 * parents[b] + a]
@@ -96,11 +104,14 @@ def set_accelerations(model, data):
 
 @kernel
 def set_internal(model, data):
+    """Forces carried by the bodies' joints: Newton-Euler for each body, then summed towards the root."""
     m, d = model[0], data[0]
     inner, outer, parents = floats(d.cfrc_int), floats(d.cfrc_ext), ints(m.body_parentid)
     inertia, acceleration, velocity = floats(d.cinert), floats(d.cacc), floats(d.cvel)
     for a in range(6):
         inner[a] = 0.0
+
+    # I a + v × I v - f of each body.
     for b in range(1, m.nbody):
         ax, ay, az, bx, by, bz = momentum(inertia, 10 * b, acceleration, 6 * b)
         px, py, pz, qx, qy, qz = momentum(inertia, 10 * b, velocity, 6 * b)
@@ -113,7 +124,7 @@ def set_internal(model, data):
         inner[i + 3] = bx + (wy * qz - wz * qy) - outer[i + 3]
         inner[i + 4] = by + (wz * qx - wx * qz) - outer[i + 4]
         inner[i + 5] = bz + (wx * qy - wy * qx) - outer[i + 5]
-    # What is carried is handed down, from the last body to the world.
+    # Each body's joint also carries the bodies behind it: add them to the parent, from the last body to the world.
     for b in range(m.nbody - 1, 0, -1):
         for a in range(6):
             inner[6 * parents[b] + a] += inner[6 * b + a]

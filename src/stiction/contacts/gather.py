@@ -4,16 +4,16 @@ Three kinds of unilateral constraints become contacts with rows n, t1, t2:
 
 - a contact between geoms: gap is the true distance; mu the sliding coefficient, zero for condim 1. Unequal
   coefficients mu1, mu2 along the tangents are exact as well: with t_i scaled by mu_i / max(mu1, mu2) the ellipse of
-  friction becomes a disc, and what slides still dissipates most.
+  friction becomes a disc, and sliding still dissipates most.
 - a limit of a joint or tendon: no tangents, mu = 0.
-- dry friction of a joint or tendon, |p| <= b = dt · frictionloss: a velocity is added that nothing else knows, with
-  mass a and free velocity -b/a, which must not be negative. Whatever else happens its impulse is b. It is the normal
+- dry friction of a joint or tendon, |p| <= b = dt · frictionloss: a velocity is added that nothing else is coupled to,
+  with mass a and free velocity -b/a; it must not be negative, so that its impulse is always b. It is the normal
   of a contact with mu = 1 whose only tangent is the joint, so the joint's friction is bounded by b and opposes sliding.
-  The mass a is the inertia that the joint itself feels.
+  The mass a is the joint's own effective inertia.
 
-Equalities become bilateral rows, with the error of position that they have now.
+Equalities become bilateral rows with their present position error.
 
-A contact remembers who touches (`pair`) and where, in the frame of the second geom (`spot`).
+A contact keeps its two geoms (`pair`) and its place in the frame of the second one (`spot`).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from stiction.bodies.structs import Memory
 
 CONTACT, LIMIT, DRY = 0, 1, 2  # kinds
-SAME = 1e-7  # of a radius: distance of two contacts that are one
-CORNERS = 4  # contacts that a pair may have before one is looked for that lies between two others
-MOVES, IMMOVABLE = 1e-6, 1e-10  # entries of a normal row: more than rounding; rounding, in units of its tangents
-MIN_MU = 1e-5  # mjMINMU: what MuJoCo makes of friction 0
+SAME = 1e-7  # of a radius: contacts closer than this are the same
+CORNERS = 4  # a pair with more contacts is searched for ones that lie between two others
+MOVES, IMMOVABLE = 1e-6, 1e-10  # entries of a normal row: above rounding; rounding, relative to its tangents
+MIN_MU = 1e-5  # mjMINMU: MuJoCo's value for friction 0
 PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
 
-# What `measure` counts.
+# Indices of the counts that `measure` writes.
 BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, SCRATCH = range(8)
 COUNTS = 8
 
@@ -55,7 +55,7 @@ PROBLEMS = {
     3: "dry friction of a tendon that couples two kinematic trees is not supported",
     4: "contacts of flexible bodies are not supported",
 }
-# Numbers of what a step computes, where it is no number; the index comes with them.
+# Problem numbers for computed values that are not finite; they also encode the index.
 BAD = 8  # the first of them
 BAD_CTRL, BAD_ACT_DOT, BAD_FREE = range(3)
 NOT_FINITE = {
@@ -69,7 +69,7 @@ NOT_FINITE = {
 
 
 class Constraints(NamedTuple):
-    """What a step reads: mass blocks, m velocities, n contacts, j bilateral rows."""
+    """The constraints of a step: mass blocks, m velocities, n contacts, j bilateral rows."""
 
     mass: Array[Floats, "entries"]  # the dense symmetric blocks of M + dt D, one after the other
     free: Array[Floats, "m"]  # velocity without contact
@@ -125,7 +125,7 @@ def gather(memory: Memory) -> Constraints:
 
 
 def problem_text(memory: Memory, problem: int) -> str:
-    """What `measure` has found."""
+    """The message for a problem number returned by `measure`."""
     if problem < BAD:
         return PROBLEMS[problem]
     index, which = divmod(problem - BAD, len(NOT_FINITE))
@@ -135,20 +135,24 @@ def problem_text(memory: Memory, problem: int) -> str:
 
 @kernel
 def measure(model, data, where, counts, kept):
-    """Count what there is; the number of a problem that forbids it, 0 if none does.
+    """Count the constraints of this step; return the number of a problem that prevents it, 0 if there is none.
 
-    kept: (ncon,) those of MuJoCo's contacts that count
+    kept: (ncon,) indices of the contacts that are not left out
     """
     m, d = model[0], data[0]
+
+    # Bad controls, activations or accelerations would make every velocity bad.
     i = first_beyond(floats(d.ctrl), m.nu, MAXVAL)
     if i >= 0:
         return BAD + 3 * i + BAD_CTRL
     i = first_beyond(floats(d.act_dot), m.na, FINITE)
     if i >= 0:
         return BAD + 3 * i + BAD_ACT_DOT
-    i = first_beyond(floats(d.qacc_smooth), m.nv, MAXVAL / m.timestep)  # a velocity beyond that is none
+    i = first_beyond(floats(d.qacc_smooth), m.nv, MAXVAL / m.timestep)  # the velocity must stay below MAXVAL
     if i >= 0:
         return BAD + 3 * i + BAD_FREE
+
+    # MuJoCo lists the contacts of a pair one after the other: the trees are the same for all of them.
     dry, touching, width, joint_width = d.nf, 0, 0, 0
     kinds = ints(d.efc_type)
     first = 0
@@ -163,6 +167,8 @@ def measure(model, data, where, counts, kept):
         if not flexible:
             one, two = trees_of_contact(model, geoms[0], geoms[1])
             length = segment_of(model, one)[1] + segment_of(model, two)[1]
+
+        # Keep the contacts that are neither duplicates nor on bodies that joints hold fixed along the normal.
         for i in range(first, end):
             address = ints(d.contact + i * where[SIZE] + where[ADDRESS])[0]
             if address < 0:
@@ -176,6 +182,8 @@ def measure(model, data, where, counts, kept):
                 width = max(width, length)
                 touching += 1
         first = end
+
+    # The rows of equalities, dry friction and limits, in MuJoCo's order; dry friction adds a velocity of its own.
     for row in range(d.ne + d.nf + d.nl):
         first, second = trees_of_row(model, data, row)
         if first == TOO_MANY:
@@ -189,6 +197,8 @@ def measure(model, data, where, counts, kept):
             width = max(width, length + 1)
         else:
             width = max(width, length)
+
+    # Lengths of the arrays of `Constraints`, and of the scratch.
     entries, largest = block_sizes(model)
     counts[BLOCKS] = m.ntree + dry
     counts[VELOCITIES] = m.nv + dry
@@ -207,9 +217,12 @@ def fill(model, data, where, kept, to, scratch):
     m, d = model[0], data[0]
     rows, segments, friction, gap, spot = to.rows, to.segments, to.friction, to.gap, to.spot
     kind, address, source, pair, n = to.kind, to.address, to.source, to.pair, len(to.gap)
+
+    # Mass and free velocity of the trees; those of dry friction follow below.
     entry = fill_blocks(model, data, to.starts, to.mass, to.free, scratch)
     position = floats(d.efc_pos)
 
+    # Contacts between geoms: rows n, t1, t2, tangents scaled so that the friction ellipse becomes a disc.
     touching = n - d.nl - d.nf
     for i in range(touching):
         c = kept[i]
@@ -232,6 +245,7 @@ def fill(model, data, where, kept, to, scratch):
             copy_row(model, data, row + 1, one, segments[i], rows[i, 1])
             copy_row(model, data, row + 2, two, segments[i], rows[i, 2])
 
+    # Limits of joints and tendons: a normal row without friction.
     i = touching
     for row in range(d.ne + d.nf, d.ne + d.nf + d.nl):
         first, second = trees_of_row(model, data, row)
@@ -244,6 +258,7 @@ def fill(model, data, where, kept, to, scratch):
         spot[i, 0], spot[i, 1], spot[i, 2] = side(rows[i, 0]), 0.0, 0.0
         i += 1
 
+    # Dry friction: the added velocity is the normal and presses with b = dt · frictionloss; the joint is the tangent.
     loss, compliance = floats(d.efc_frictionloss), floats(d.efc_diagA)
     for row in range(d.ne, d.ne + d.nf):
         extra = row - d.ne
@@ -264,6 +279,7 @@ def fill(model, data, where, kept, to, scratch):
         clear(spot[i])
         i += 1
 
+    # Equalities become bilateral rows with their present position error.
     for row in range(d.ne):
         first, second = trees_of_row(model, data, row)
         set_segments(model, first, second, to.joint_segments[row])
@@ -273,13 +289,15 @@ def fill(model, data, where, kept, to, scratch):
 
 @kernel
 def immovable(model, data, address):
-    """Whether joints let nothing move along the normal: such a contact cannot press, and could not be opened.
+    """Whether joints prevent all motion along the normal: such a contact cannot press and could never open.
 
-    A block on slides along a table, say. What is left of its normal row is rounding, beside its tangents.
+    An example is a block on slides along a table. Its normal row is rounding compared with its tangents.
     """
     normal = largest_entry(model, data, address, MOVES)
     if normal >= MOVES:
         return False
+
+    # Whether a small normal row is rounding is decided relative to the tangents.
     across = 0.0
     if address + 2 < data[0].nefc:
         across = max(largest_entry(model, data, address + 1, 1.0), largest_entry(model, data, address + 2, 1.0))
@@ -288,7 +306,7 @@ def immovable(model, data, address):
 
 @kernel
 def superfluous(model, data, where, i, first, end):
-    """Whether other contacts of the pair say the same: one before it at this spot, or two with this one between them.
+    """Whether the pair's other contacts make this one redundant: an earlier one at this spot, or two around it.
 
     MuJoCo finds a corner of two aligned boxes more than once, and where their edges cross by a rounding error.
     first, end: the contacts of the pair
@@ -296,9 +314,13 @@ def superfluous(model, data, where, i, first, end):
     m, d = model[0], data[0]
     if end - first == 1:
         return False
+
+    # Contacts closer than this, relative to the larger geom, coincide.
     geoms = ints(d.contact + i * where[SIZE] + where[GEOM])
     radius = floats(m.geom_rbound)
     near = SAME * max(radius[geoms[0]], radius[geoms[1]])
+
+    # A duplicate of an earlier contact, then a point on the segment between two others.
     for k in range(first, i):
         if between(data, where, i, k, k, near):
             return True
@@ -312,6 +334,7 @@ def superfluous(model, data, where, i, first, end):
 
 @kernel
 def same_pair(data, where, i, k):
+    """Whether two contacts are between the same geoms."""
     d = data[0]
     one, two = ints(d.contact + i * where[SIZE] + where[GEOM]), ints(d.contact + k * where[SIZE] + where[GEOM])
     return one[0] == two[0] and one[1] == two[1]
@@ -319,10 +342,12 @@ def same_pair(data, where, i, k):
 
 @kernel
 def between(data, where, i, k, l, near):
-    """Whether contact i lies at k = l, or strictly between k and l, no deeper than they say, with the same normal."""
+    """Whether contact i lies at k = l, or strictly between k and l, no deeper than they imply, with the same normal."""
     d = data[0]
     here, one, two = d.contact + i * where[SIZE], d.contact + k * where[SIZE], d.contact + l * where[SIZE]
     p, a, b = floats(here + where[POS]), floats(one + where[POS]), floats(two + where[POS])
+
+    # Where the projection of i falls on the segment from k to l; near an end does not count as between.
     share = 0.0
     if k != l:
         square, along = 0.0, 0.0
@@ -335,11 +360,15 @@ def between(data, where, i, k, l, near):
         if along <= ends or along >= square - ends:
             return False
         share = along / square
+
+    # It must lie on the segment, and both others must be active.
     for c in range(3):
         if abs(a[c] + share * (b[c] - a[c]) - p[c]) > near:
             return False
     if ints(one + where[ADDRESS])[0] < 0 or ints(two + where[ADDRESS])[0] < 0:
-        return False  # excluded: it says nothing
+        return False  # an excluded contact replaces no other
+
+    # Equal normals, and a distance no smaller than the interpolated one.
     n, na, nb = floats(here + where[FRAME]), floats(one + where[FRAME]), floats(two + where[FRAME])
     for c in range(3):
         if abs(n[c] - na[c]) > SAME or abs(n[c] - nb[c]) > SAME:
@@ -350,12 +379,14 @@ def between(data, where, i, k, l, near):
 
 @kernel
 def set_segments(model, first, second, segment):
+    """Write the velocity ranges of two trees."""
     segment[0], segment[1] = segment_of(model, first)
     segment[2], segment[3] = segment_of(model, second)
 
 
 @kernel
 def named(data, row, what, i, kind, address, source, pair):
+    """Record the identity of a limit or dry friction: its kind, MuJoCo's row and the joint, tendon or velocity."""
     d = data[0]
     kind[i], address[i], source[i] = what, row, ints(d.efc_id)[row]
     pair[i, 0], pair[i, 1] = -1 - ints(d.efc_type)[row], source[i]
@@ -363,7 +394,7 @@ def named(data, row, what, i, kind, address, source, pair):
 
 @kernel
 def disc_of(contact, where):
-    """The coefficient of friction, and the factors of the tangents that make its ellipse a disc."""
+    """The coefficient of friction, and the factors of the tangents that turn its ellipse into a disc."""
     coefficients = floats(contact + where[FRICTION])
     one, two = coefficients[0], coefficients[1]
     mu = max(one, two)
@@ -375,7 +406,7 @@ def disc_of(contact, where):
 
 @kernel
 def spot_in_frame(data, position, geom, spot):
-    """Rᵀ (position - origin) of a geom's frame."""
+    """Write a position in a geom's frame, Rᵀ (position - origin)."""
     d = data[0]
     origin, R = floats(d.geom_xpos), floats(d.geom_xmat)
     for a in range(3):

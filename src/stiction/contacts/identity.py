@@ -1,4 +1,4 @@
-"""Which contact of the last step a contact is: the same geoms, touching at nearly the same spot of the second one.
+"""Match the contacts of this step with those of the last: same geoms, nearly the same spot on the second one.
 
 MuJoCo finds the contacts of a pair one after the other, and pairs in the same order while nothing new touches. So the
 search for a pair goes on where the last one ended, and comes round to all contacts only if the pair is new.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stiction.bodies.structs import Memory
     from stiction.contacts.gather import Constraints
 
-NEAR = 0.25  # of the radius of the smaller geom: as far as a contact may wander in a step
+NEAR = 0.25  # of the radius of the smaller geom: a contact may move this far in a step
 
 
 def match(memory: Memory, old: Constraints, new: Constraints) -> NDArray[np.int64]:
@@ -32,7 +32,7 @@ def match(memory: Memory, old: Constraints, new: Constraints) -> NDArray[np.int6
 
 @kernel
 def carry(model, last, impulse, now, taken, previous, start):
-    """The impulses of the last step at the contacts that are still there, zero at others; (n,) of both as scratch."""
+    """Write the last step's impulses at the contacts still there, zero at others; taken, previous: (n,) scratch."""
     for i in range(len(taken)):
         taken[i] = 0
     match_contacts(model, last.spot, last.pair, now.spot, now.pair, taken, previous)
@@ -43,13 +43,18 @@ def carry(model, last, impulse, now, taken, previous, start):
 
 @kernel
 def match_contacts(model, spot, pair, new_spot, new_pair, taken, previous):
+    """Write for each new contact its number in the last step, -1 if it is new; each old contact is used once."""
     m = model[0]
     n, count = len(pair), len(new_pair)
     radius = floats(m.geom_rbound)
     begin = 0
+
+    # Find the nearest free contact of the same pair within the search radius.
     for i in range(count):
         previous[i] = -1
         one, two = new_pair[i, 0], new_pair[i, 1]
+
+        # The radius follows the smaller geom; a limit's spot is its side, ±1, so a radius of 1 separates the two.
         near = 1.0
         if one >= 0:
             near = radius[two] if radius[two] > 0.0 else radius[one]
@@ -57,6 +62,8 @@ def match_contacts(model, spot, pair, new_spot, new_pair, taken, previous):
                 near = min(near, radius[one])
             near *= NEAR
         closest = near * near
+
+        # Search from where the last pair began, wrapping around; contacts of a pair are adjacent, so stop after them.
         run = -1  # where the contacts of the pair begin
         for k in range(n):
             o = begin + k if begin + k < n else begin + k - n
@@ -72,5 +79,7 @@ def match_contacts(model, spot, pair, new_spot, new_pair, taken, previous):
                 closest, previous[i] = square, o
         if previous[i] >= 0:
             taken[previous[i]] = 1
+
+        # The next new contact is most likely of the same pair.
         if run >= 0:
             begin = run

@@ -1,7 +1,7 @@
-"""How far ahead contacts are looked for.
+"""Margins: how far ahead of a body the search for contacts reaches.
 
-A step must know what it may touch before it touches: a pair of geoms is reported while its distance is below the sum
-of their margins. Each geom gets
+A step needs a contact before it closes: a pair of geoms is reported while its distance is below the sum of their
+margins. Each geom gets
 
     margin = LEAST · smallest size + AHEAD · dt (speed + |g| dt)
 
@@ -40,15 +40,15 @@ def margins(memory: Memory, scratch: NDArray[np.float64], fixed: float | None = 
 
 @kernel
 def begin(where, model, data, fixed, scratch):
-    """Options and margins of this step; the code of a number that must not enter it (`bodies.inputs`), or FIT."""
+    """Set options and margins of this step; return the code of a bad input (`bodies.inputs`), or FIT."""
     follow(where, model)
     unfit = first_unfit(model, data)
     if unfit != FIT:
         return unfit
-    # What MuJoCo computes once and keeps until it is told that it is stale.
+    # MuJoCo keeps these results until they are flagged as stale.
     d = data[0]
     d.flg_energypos, d.flg_energyvel, d.flg_subtreevel, d.flg_rnepost = False, False, False, False
-    # Without actuators nobody else clears their forces.
+    # A model without actuators never clears their forces.
     clear(floats(d.qfrc_actuator), model[0].nv)
     return set_margins(model, data, fixed, scratch)
 
@@ -61,7 +61,7 @@ def clear(values, count):
 
 @kernel
 def set_margins(model, data, fixed, scratch):
-    """Margins of this step; the code of a geom whose margin is no number, which positions left by others may cause."""
+    """Set the margins of this step; return the code of a geom whose margin is NaN (bad positions), or FIT."""
     m, d = model[0], data[0]
     dt = m.timestep
     gravity = m.gravity
@@ -70,6 +70,8 @@ def set_margins(model, data, fixed, scratch):
     bodies, roots, centre, place = ints(m.geom_bodyid), ints(m.body_rootid), floats(d.subtree_com), floats(d.geom_xpos)
     radius, sizes, trees = floats(m.geom_rbound), floats(m.geom_size), ints(m.body_treeid)
     margin, largest = floats(m.geom_margin), floats(m.body_margin)
+
+    # Each geom: half the fixed margin, or else a part of its thickness plus its travel; none if it cannot move.
     for b in range(m.nbody):
         largest[b] = 0.0
     for i in range(m.ngeom):
@@ -88,9 +90,13 @@ def set_margins(model, data, fixed, scratch):
         largest[b] = max(largest[b], margin[i])
         if not margin[i] >= 0.0:
             return code(GEOM_SIZE, 3 * i)
+
+    # Explicit pairs add the margins of their geoms, as MuJoCo does for others.
     first, second, pair = ints(m.pair_geom1), ints(m.pair_geom2), floats(m.pair_margin)
     for i in range(m.npair):
         pair[i] = margin[first[i]] + margin[second[i]]
+
+    # Limits of joints: from the largest velocity and its change in this step.
     limit, starts, kinds = floats(m.jnt_margin), ints(m.jnt_dofadr), ints(m.jnt_type)
     velocity, acceleration = floats(d.qvel), floats(d.qacc)
     for i in range(m.njnt):
@@ -98,10 +104,12 @@ def set_margins(model, data, fixed, scratch):
         speed = 0.0
         for k in range(starts[i], starts[i] + count):
             change = abs(acceleration[k])
-            if not change <= MAXVAL:  # left by others, who failed
+            if not change <= MAXVAL:  # a bad value left in `qacc` by an earlier call
                 change = 0.0
             speed = max(speed, abs(velocity[k]) + dt * change)
         limit[i] = LEAST_ANGLE + 2.0 * AHEAD * dt * speed
+
+    # Limits of tendons likewise; a rate that is not a number counts as zero.
     limit, rate = floats(m.tendon_margin), floats(d.ten_velocity)
     for i in range(m.ntendon):
         limit[i] = LEAST_ANGLE + 2.0 * AHEAD * dt * abs(rate[i])
@@ -112,12 +120,14 @@ def set_margins(model, data, fixed, scratch):
 
 @kernel
 def body_velocities(model, data, spatial):
-    """Angular and linear velocity of each body at the centre of its tree, from the axes as they were last step."""
+    """Angular and linear velocity of each body at the centre of mass of its tree, from the last step's joint axes."""
     m, d = model[0], data[0]
     parents, starts, counts = ints(m.body_parentid), ints(m.body_dofadr), ints(m.body_dofnum)
     axes, velocity = floats(d.cdof), floats(d.qvel)
     for a in range(6):
         spatial[a] = 0.0
+
+    # A body moves with its parent, plus the velocity of its own joints.
     for b in range(1, m.nbody):
         for a in range(6):
             spatial[6 * b + a] = spatial[6 * parents[b] + a]
@@ -128,7 +138,7 @@ def body_velocities(model, data, spatial):
 
 @kernel
 def fastest(spatial, b, place, i, centre, root, radius):
-    """Bound of the speed of a geom's points: that of its centre, and its turning times its radius."""
+    """Upper bound of the speed of a geom's points: speed of its centre plus angular speed times its radius."""
     wx, wy, wz = spatial[6 * b], spatial[6 * b + 1], spatial[6 * b + 2]
     rx = place[3 * i] - centre[3 * root]
     ry = place[3 * i + 1] - centre[3 * root + 1]

@@ -1,8 +1,8 @@
 """Jacobian rows as MuJoCo lays them out, cut to the kinematic trees that they touch.
 
 MuJoCo writes one row for each equality, friction loss and limit, in this order, then n, t1, t2 of each contact; dense
-over all velocities, or compressed. A row of ours holds the velocities of one or two whole trees: `segments` (start,
-length, start, length) says which, a length of 0 that there is no second one.
+over all velocities, or compressed. A row of ours holds the velocities of one or two whole trees, given by `segments`
+(start, length, start, length); a second length of 0 means that there is only one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ TOO_MANY = -2  # a row that touches more than two trees
 
 @kernel
 def is_sparse(model):
+    """Whether MuJoCo stores the Jacobian compressed."""
     m = model[0]
     return m.jacobian == SPARSE or (m.jacobian == AUTO and m.nv >= SPARSE_FROM)
 
@@ -27,10 +28,14 @@ def trees_of_row(model, data, row):
     m, d = model[0], data[0]
     tree, J = ints(m.dof_treeid), floats(d.efc_J)
     sparse = is_sparse(model)
+
+    # Where the row's entries are, in either layout.
     if sparse:
         place, count, columns = ints(d.efc_J_rowadr)[row], ints(d.efc_J_rownnz)[row], ints(d.efc_J_colind)
     else:
         place, count, columns = row * m.nv, m.nv, ints(d.efc_J_colind)
+
+    # Collect the distinct trees of its nonzero entries.
     first, second = -1, -1
     for e in range(count):
         if J[place + e] == 0.0:
@@ -44,6 +49,8 @@ def trees_of_row(model, data, row):
             second = t
         else:
             return TOO_MANY, -1
+
+    # In increasing order, so that equal pairs of trees get equal segments.
     if second >= 0 and second < first:
         first, second = second, first
     return first, second
@@ -51,7 +58,7 @@ def trees_of_row(model, data, row):
 
 @kernel
 def trees_of_contact(model, geom1, geom2):
-    """The trees of two geoms; what stands still belongs to none."""
+    """The trees of two geoms in increasing order; a geom that cannot move belongs to none."""
     m = model[0]
     bodies, trees = ints(m.geom_bodyid), ints(m.body_treeid)
     first, second = trees[bodies[geom1]], trees[bodies[geom2]]
@@ -64,7 +71,7 @@ def trees_of_contact(model, geom1, geom2):
 
 @kernel
 def segment_of(model, tree):
-    """Start and length of a tree's velocities; nothing for no tree."""
+    """Start and length of a tree's velocities; (0, 0) for no tree."""
     m = model[0]
     if tree < 0:
         return 0, 0
@@ -73,10 +80,12 @@ def segment_of(model, tree):
 
 @kernel
 def copy_row(model, data, row, factor, segment, out):
-    """A row of MuJoCo times a factor, at the velocities of the segments; those that MuJoCo does not know get zero."""
+    """Write a row of MuJoCo times a factor at the velocities of the segments; added velocities get zero."""
     m, d = model[0], data[0]
     J = floats(d.efc_J)
     start, length, other, more = segment[0], segment[1], segment[2], segment[3]
+
+    # Compressed: a row with all velocities of both trees is copied as it is, others are scattered by column.
     if is_sparse(model):
         place, count, columns = ints(d.efc_J_rowadr)[row], ints(d.efc_J_rownnz)[row], ints(d.efc_J_colind)
         if count == length + more:  # all velocities of both trees, in their order
@@ -92,18 +101,21 @@ def copy_row(model, data, row, factor, segment, out):
                 elif other <= column < other + more:
                     out[length + column - other] = factor * J[e]
     else:
+        # Dense: cut out both segments; a first segment behind MuJoCo's velocities belongs to dry friction.
         place = row * m.nv
         for e in range(length):
             out[e] = factor * J[place + start + e] if start < m.nv else 0.0
         for e in range(more):
             out[length + e] = factor * J[place + other + e]
+
+    # Rows shorter than the widest one are padded.
     for e in range(length + more, len(out)):
         out[e] = 0.0
 
 
 @kernel
 def largest_entry(model, data, row, enough):
-    """Of a row of MuJoCo, in absolute value; any that is `enough` will do."""
+    """The largest entry of a MuJoCo row in absolute value; the search stops at one of at least `enough`."""
     m, d = model[0], data[0]
     J = floats(d.efc_J)
     if is_sparse(model):

@@ -53,22 +53,31 @@ def write_back(
 
 @kernel
 def write(model, data, where, of, velocity, impulse, joint_impulse):
+    """Write accelerations and forces; return WRITTEN, or NOT_FINITE plus the index of a bad velocity."""
     m, d = model[0], data[0]
     n, j = len(impulse), len(joint_impulse)
     kind, address, source, rows, segments = of.kind, of.address, of.source, of.rows, of.segments
     joints, joint_segments = of.joints, of.joint_segments
     dt = m.timestep
+
+    # Refuse a bad velocity before anything is written.
     for k in range(m.nv):
         if not abs(velocity[k]) <= MAXVAL:
             return NOT_FINITE + k
+
+    # The edges of pyramids need the larger array (see above).
     if where[CONE] == PYRAMIDAL:
         d.efc_force = d.efc_KBIP
+
+    # Accelerations that lead from the present velocity to the new one; forces start from zero.
     before, acceleration, total, force = floats(d.qvel), floats(d.qacc), floats(d.qfrc_constraint), floats(d.efc_force)
     for k in range(m.nv):
         acceleration[k] = (velocity[k] - before[k]) / dt
         total[k] = 0.0
     for row in range(d.nefc):
         force[row] = 0.0
+
+    # Forces of contacts in MuJoCo's own tangents (`disc_of` scaled ours), then their sum on the velocities.
     for i in range(n):
         row = address[i]
         if kind[i] == CONTACT:
@@ -84,20 +93,24 @@ def write(model, data, where, of, velocity, impulse, joint_impulse):
             force[row] = impulse[i, 0] / dt
         for c in range(3):
             add_force(rows[i, c], segments[i], impulse[i, c] / dt, m.nv, total)
+
+    # Forces of bilateral rows, which MuJoCo lists first.
     for i in range(j):
         force[i] = joint_impulse[i] / dt
         add_force(joints[i], joint_segments[i], force[i], m.nv, total)
+
+    # Forces of bodies need the rows of the cone, so they come before the edges replace the addresses.
     if m.neq == 0:
         set_body_forces(model, data, where)
     if where[CONE] == PYRAMIDAL:
         write_edges(data, where)
-        m.cone = PYRAMIDAL  # until the next step begins: MuJoCo reads the forces so
+        m.cone = PYRAMIDAL  # until the next step begins: MuJoCo then reads the forces as edges
     return WRITTEN
 
 
 @kernel
 def write_edges(data, where):
-    """Forces of pyramids' edges that mean the forces of the contacts' rows."""
+    """Write edge forces of pyramids that are equivalent to the forces of the contacts' rows."""
     d = data[0]
     force, edge = floats(d.efc_force), d.nefc
     for c in range(d.ncon):
@@ -107,6 +120,8 @@ def write_edges(data, where):
         row = address[0]
         if row < 0 or tangents == 0:
             continue
+
+        # Each pair of edges carries an equal share of the normal force, and its difference the friction.
         for i in range(tangents):
             share, across = force[row] / (2 * tangents), 0.5 * force[row + 1 + i] / mu[i]
             force[edge + 2 * i], force[edge + 2 * i + 1] = share + across, share - across
@@ -116,7 +131,7 @@ def write_edges(data, where):
 
 @kernel
 def add_force(row, segment, factor, nv, total):
-    """total += factor · row, at the velocities that MuJoCo knows."""
+    """total += factor · row, at MuJoCo's own velocities (not those added for dry friction)."""
     if factor != 0.0:
         if segment[0] < nv:
             for e in range(segment[1]):

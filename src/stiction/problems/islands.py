@@ -1,8 +1,8 @@
-"""Contacts that have nothing to do with each other: problems that can be solved, and are judged, apart.
+"""Islands: groups of contacts that do not interact, so that each can be solved and judged separately.
 
 Two trees belong together if a contact or a bilateral row touches both; velocities of one mass matrix, if an entry of
-it or of a row couples them; contacts of which only the Delassus matrix is known, if they act on each other. What
-touches no contact needs no solve at all: it moves freely, or as its joints say.
+it or of a row couples them; contacts of which only the Delassus matrix is known, if they act on each other. Bodies
+without a contact need no solve at all: they move freely, or as their joints prescribe.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def whole(problem: ContactProblem) -> Island:
 
 
 def rest(problem: ContactProblem) -> Island:
-    """What touches no contact."""
+    """The part of a problem without contacts."""
     return part(problem, *problem.labels, -1)
 
 
@@ -145,10 +145,13 @@ NO_JOINTS = np.zeros(0, np.int64)
 
 @kernel
 def label_velocities(trees, segments, joints, island):
-    """island[j]: the first velocity of the island that velocity j is on. Trees that rows join belong together."""
+    """island[j]: the first velocity of j's island. Trees that share a contact or a bilateral row are joined."""
+    # At first each tree is an island of its own.
     for b in range(len(trees) - 1):
         for j in range(trees[b], trees[b + 1]):
             island[j] = trees[b]
+
+    # Contacts and bilateral rows join the trees that they touch.
     for i in range(len(segments)):
         if segments[i, 1] > 0 and segments[i, 3] > 0:
             unite(island, segments[i, 0], segments[i, 2])
@@ -159,9 +162,12 @@ def label_velocities(trees, segments, joints, island):
 
 @kernel
 def label_dense(mass, rows, joints, island, first):
-    """The same for one mass matrix of all velocities; first[i]: a velocity that contact i moves, or -1."""
+    """As `label_velocities`, for one dense mass matrix; first[i]: a velocity that contact i moves, or -1."""
+    # At first each velocity is an island of its own.
     for j in range(len(island)):
         island[j] = j
+
+    # Entries of the mass, contacts and bilateral rows join velocities.
     for i in range(len(mass)):
         for j in range(i):
             if mass[i, j] != 0.0:
@@ -177,9 +183,11 @@ def label_dense(mass, rows, joints, island, first):
 
 @kernel
 def label_contacts(delassus, island):
-    """The same where only u = W p + q is known: contacts that act on each other; by their first contact."""
+    """Island of each contact where only u = W p + q is known, by its first contact; coupled contacts are joined."""
     for i in range(len(island)):
         island[i] = i
+
+    # Contacts are joined if either one acts on the other.
     for i in range(len(island)):
         for j in range(i):
             if acts(delassus, i, j) or acts(delassus, j, i):
@@ -199,7 +207,7 @@ def acts(delassus, i, j):
 
 @kernel
 def unite_row(row, island, first):
-    """Join all velocities that a row moves, and `first` if it is not -1; returns one of them."""
+    """Join all velocities with a nonzero entry, and `first` if it is not -1; returns one of them."""
     for j in range(len(row)):
         if row[j] != 0.0:
             if first >= 0:
@@ -210,13 +218,14 @@ def unite_row(row, island, first):
 
 @kernel
 def flatten(group):
-    """Every member refers to the root itself; roots come before their members."""
+    """Make every member refer to its root directly; a root has the smallest index, so one pass suffices."""
     for a in range(len(group)):
         group[a] = group[group[a]]
 
 
 @kernel
 def unite(group, a, b):
+    """Join the groups of a and b; the smaller root stays."""
     a, b = root(group, a), root(group, b)
     if a != b:
         group[max(a, b)] = min(a, b)
@@ -224,6 +233,7 @@ def unite(group, a, b):
 
 @kernel
 def root(group, a):
+    """The root of a's group; the path to it is halved on the way."""
     while group[a] != a:
         group[a] = group[group[a]]
         a = group[a]

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
     from stiction.problems.contact import ContactProblem
 
-DEPENDENT = 1e-9  # part of a bilateral row that others leave of it, below which it is redundant
-ABOUT, DECIDED = 0.01, -1.0  # part of the most that is left of a row's square which is as good; no longer asked
-NOISE_ROW = 1e-10  # size of a bilateral row, over the largest, below which it is rounding: a plane loop's third row
-CONTRADICTION = 1e-8  # what a redundant row is off by, over its own terms, that is no rounding
+DEPENDENT = 1e-9  # a bilateral row is redundant if a smaller part of it is independent of the others
+ABOUT, DECIDED = 0.01, -1.0  # a row with this part of the largest remaining square is as good; marks a row as done
+NOISE_ROW = 1e-10  # a bilateral row smaller than this, over the largest, is rounding: a plane loop's third row
+CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
-INDEFINITE = 1e-3  # the size, in the same units, up to which negative ones are the errors of a printed file
-ROUNDED = 1e-6  # part of its bodies' whole motion below which a free velocity may be what rounding left of it
-SMALL = 6  # velocities up to which a run is not cut
+INDEFINITE = 1e-3  # in the same units: smaller negative eigenvalues are rounding errors of a printed file
+ROUNDED = 1e-6  # a free velocity below this part of its bodies' whole motion may be rounding left by cancellation
+SMALL = 6  # shorter runs are not cut
 NO_ROWS, NONE = np.zeros((0, 0)), np.zeros(0, np.int64)
 
 
@@ -67,14 +67,14 @@ class White(NamedTuple):
     rows: Array[Floats, "n", 3, "width"]  # of each contact, at the velocities of `runs`
     free: Array[Floats, "m"]  # x without contact, over τ
     bias: Array[Floats, "n", 3]  # constant part of the contact velocities, over τ
-    scale: Array[Floats, "n"]
-    pace: Array[Floats, "n"]
-    heavy: Array[Floats, "n"]
+    scale: Array[Floats, "n"]  # s of each contact
+    pace: Array[Floats, "n"]  # the largest free velocity on the contact's island, in m/s
+    heavy: Array[Floats, "n"]  # 1 / |normal row| on the side of the contact that moves less
     joints: Array[Floats, "j", "m"]  # bilateral rows times G⁻¹
     basis: Array[Floats, "held", "m"]  # orthonormal rows that span them; as many as they have rank
     triangle: Array[Floats, "held", "held"]  # lower: independent rows of `joints` = triangle @ basis
     wanted: Array[Floats, "held"]  # velocities along the basis that the joints ask for
-    joint_size: Array[Floats, 3, "j"]
+    joint_size: Array[Floats, 3, "j"]  # 1 / |row|; the same on the tree that it moves least; scratch
     held: Array[Floats, "m if j > 0 else 0"]  # velocities without contact, joints held
     by_island: Array[Floats, 4, "m"]  # scratch
     place: Array[Ints, "m"]  # where the block that begins at a velocity begins in `factor`
@@ -118,7 +118,7 @@ def whiten(problem: ContactProblem) -> Whitened:
 
 def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
     j = len(problem.joints)
-    width = problem.m if j else problem.rows.shape[2]  # joints spread what a contact touches
+    width = problem.m if j else problem.rows.shape[2]  # with joints, rows extend over all velocities
     sizes = problem.n, problem.m, j, width, mass.size
     floats, ints = white_sizes(*sizes)
     white = white_views(*sizes, np.empty(floats), np.empty(ints, np.int64))
@@ -135,7 +135,7 @@ def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
 
 
 def of_delassus(problem: ContactProblem) -> Whitened:
-    """W = L Lᵀ by its eigenvalues; what is not symmetric in W is not in L (the judge uses W itself)."""
+    """Factor W = L Lᵀ by its eigenvalues; L represents the symmetric part only (the judge uses W itself)."""
     assert problem.delassus is not None
     assert problem.offset is not None
     n = problem.n
@@ -181,12 +181,16 @@ def paces(free: NDArray[np.float64], label: NDArray[np.int64]) -> tuple[NDArray[
 
 @kernel
 def whiten_posed(posed, white):
-    """Fill `white`; returns τ, or -(1 + i) if the mass is not positive from row i on, and the rank of the joints."""
+    """Fill `white`; return τ, or -(1 + i) if the mass is not positive from row i on, and the rank of the joints."""
     m, n = len(posed.velocity), len(posed.rows)
+
+    # Factor the mass and whiten the free velocity.
     failed = factor_blocks(posed.mass, posed.trees, white.factor, white.place)
     if failed >= 0:
         return -1.0 - failed, 0
     whiten_velocity(white.factor, posed.trees, posed.velocity, white.free)
+
+    # Whiten the contacts; where there are bilateral rows, project them out.
     rank = 0
     if len(posed.joints) == 0:
         for i in range(n):
@@ -200,6 +204,8 @@ def whiten_posed(posed, white):
         rank = hold_joints(posed, white)
         for i in range(n):
             leave_free(posed, white, rank, i)
+
+    # Bring contacts to unit size and velocities to units of τ.
     runs = read_only(white.runs)
     unit_contacts(white.rows, runs, white.bias, white.scale)
     label_velocities(posed.trees, posed.segments, posed.joints, white.island)
@@ -208,7 +214,7 @@ def whiten_posed(posed, white):
         white.scale, white.by_island, white.bias, white.pace,
     )  # fmt: skip
     if len(posed.joints) > 0:
-        # The motion without contact, as the judge compares with.
+        # The motion with joints held and without contact, to which the judge compares.
         x = white.by_island[0]
         for k in range(m):
             x[k] = tau * white.free[k]
@@ -218,18 +224,24 @@ def whiten_posed(posed, white):
 
 @kernel
 def hold_joints(posed, white):
-    """Whiten the bilateral rows, choose independent ones, and let x move freely with these held; returns the rank."""
+    """Whiten the bilateral rows, choose independent ones, and impose them on the free motion; returns the rank."""
     m = len(posed.velocity)
+
+    # Whiten each row and record its size.
     for i in range(len(posed.joints)):
         for j in range(m):
             white.joints[i, j] = posed.joints[i, j]
         whiten_dense(white.factor, posed.trees, white.joints[i])
         white.joint_size[0, i], white.joint_size[1, i] = row_sizes(white.joints[i], posed.trees)
+
+    # An orthonormal basis of the independent rows, and the velocities along it that the joints prescribe.
     for u in range(len(white.triangle)):
         for w in range(len(white.triangle)):
             white.triangle[u, w] = 0.0
     rank = choose_rows(white.joints, white.basis, white.kept, white.triangle, white.joint_size[2])
     set_wanted(posed.joint_rate, white.kept, white.triangle, rank, white.wanted)
+
+    # The free motion takes on the prescribed velocities along the basis.
     for u in range(rank):
         along = dot(white.basis[u], white.free, m)
         subtract_multiple(white.free, along - white.wanted[u], white.basis[u], m)
@@ -238,12 +250,16 @@ def hold_joints(posed, white):
 
 @kernel
 def leave_free(posed, white, rank, i):
-    """Leave contact i with what the joints let move; joints that are driven move it through its bias."""
+    """Project the joints out of contact i; joints with a prescribed rate move it through its bias."""
     m = len(posed.velocity)
     rows, segment, bias = white.rows[i], posed.segments[i], white.bias[i]
+
+    # Joints couple trees, so the rows now extend over all velocities.
     white.runs[i, 0], white.runs[i, 1], white.runs[i, 2], white.runs[i, 3] = 0, m, 0, 0
     spread(white.factor, white.place, posed.rows[i], segment, rows)
     white.heavy[i] = heaviest(rows[0], segment)
+
+    # Remove the components along the joints' basis; prescribed velocities along it enter the bias.
     size, left = 0.0, 0.0
     for c in range(3):
         row = rows[c]
@@ -256,11 +272,12 @@ def leave_free(posed, white, rank, i):
                 bias[c] += along * white.wanted[u]
         left += dot(row, row, m)
     if left <= DEPENDENT * DEPENDENT * size:
-        # What joints hold entirely is left with rounding errors, which must not be scaled up to a contact.
+        # Joints hold this contact entirely: only rounding is left, which must not be scaled up to a contact.
         for c in range(3):
             for j in range(m):
                 rows[c, j] = 0.0
     else:
+        # Joints may make the contact heavier than either of its sides alone.
         normal = dot(rows[0], rows[0], m)
         white.heavy[i] = max(white.heavy[i], 1.0 / normal**0.5 if normal > 0.0 else 0.0)
     white.scale[i] = size
@@ -268,7 +285,7 @@ def leave_free(posed, white, rank, i):
 
 @kernel
 def trim(rows, runs):
-    """Cut the runs of whitened contacts where nothing moves them, in place.
+    """Cut out the zero part of the runs of whitened contacts, in place.
 
     For solvers that work in the space of velocities. Others need runs that are equal or disjoint, as they come.
     """
@@ -279,9 +296,9 @@ def trim(rows, runs):
 
 @kernel
 def cut_run(rows, runs):
-    """One run becomes two, without the longest part between them that nothing moves."""
+    """Split one run into two by removing its longest stretch of zeros."""
     start, length = runs[0], runs[1]
-    # Look for the longest part between two velocities that are touched.
+    # Look for the longest stretch of zeros between two nonzero velocities.
     first, end = -1, 0
     last, begin = -1, 0
     for j in range(length):
@@ -291,6 +308,8 @@ def cut_run(rows, runs):
             if last < 0:
                 begin = j
             last = j
+
+    # A contact that moves nothing is left as it is; without a stretch to remove, there is one run.
     if last < 0:
         return
     if end - first <= 1:
@@ -299,7 +318,7 @@ def cut_run(rows, runs):
     runs[2], runs[3] = start + end, last + 1 - end
     if runs[3] == 0:
         runs[2] = 0
-    # Move the entries of the second run up to those of the first.
+    # Move the entries of the second run next to those of the first.
     for c in range(3):
         row = rows[c]
         for j in range(runs[1]):
@@ -312,12 +331,14 @@ def cut_run(rows, runs):
 
 @kernel
 def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
-    """Orthonormal rows that span those of `white`; returns their number, the rank.
+    """Write orthonormal rows that span those of `white`; return their number, the rank.
 
-    Next comes the first row of which about as much is left as of any: rows that nearly depend on others come last, and
-    do not spoil what follows with their rounding errors. left: (rows,) scratch, part of each row's square that is left
+    The next row is the first one with about the largest remaining part: rows that nearly depend on others come last
+    and do not spoil the basis with their rounding errors. left: (rows,) scratch, remaining part of each row's square
     """
     m = white.shape[1]
+
+    # At first all of each row remains; `least` keeps rows of rounding size small.
     for i in range(len(white)):
         size = max(dot(white[i], white[i], m), least * least)
         left[i] = dot(white[i], white[i], m) / size if size > 0.0 else DECIDED
@@ -326,7 +347,7 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
         i = next_row(left)
         if i < 0:
             break
-        # What the rows so far leave of it, twice for safety.
+        # Subtract its components along the basis so far, twice for safety.
         rest, along = basis[rank], triangle[rank]
         for j in range(m):
             rest[j] = white[i, j]
@@ -338,13 +359,16 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
                 part = dot(basis[u], rest, m)
                 along[u] += part
                 subtract_multiple(rest, part, basis[u], m)
+
+        # Compare the remaining part with the estimate by which the row was chosen.
         length = dot(rest, rest, m) ** 0.5
         part = length * length / size
         if part <= dependent * dependent:
             left[i] = DECIDED
-        elif part < 0.25 * left[i]:  # less than was thought: perhaps another row has more
+        elif part < 0.25 * left[i]:  # less than estimated: another row may have more left
             left[i] = part
         else:
+            # Accept it: normalize, then update what remains of the undecided rows.
             along[rank], kept[rank], left[i] = length, i, DECIDED
             for j in range(m):
                 rest[j] /= length
@@ -358,7 +382,7 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
 
 @kernel
 def next_row(left):
-    """The first row of which about as much is left as of any; -1 if all are decided."""
+    """Return the first row with about the largest remaining part, -1 if all are decided."""
     most = DECIDED
     for i in range(len(left)):
         most = max(most, left[i])
@@ -371,7 +395,7 @@ def next_row(left):
 
 @kernel
 def heavier(row, segment):
-    """1 / |row| of the side of a contact's whitened row that is moved less."""
+    """1 / |row| of a contact's whitened row, on the side that moves less."""
     first, second = segment[1], segment[3]
     one = dot(row, row, first) if first > 0 else 0.0
     other = dot(row[first:], row[first:], second) if second > 0 else 0.0
@@ -380,7 +404,7 @@ def heavier(row, segment):
 
 @kernel
 def heaviest(row, segment):
-    """The same of a row over all velocities."""
+    """As `heavier`, for a row over all velocities."""
     one = dot(row[segment[0] :], row[segment[0] :], segment[1]) if segment[1] > 0 else 0.0
     other = dot(row[segment[2] :], row[segment[2] :], segment[3]) if segment[3] > 0 else 0.0
     return size_of_lesser(one, other)
@@ -388,13 +412,14 @@ def heaviest(row, segment):
 
 @kernel
 def size_of_lesser(one, other):
+    """1 / sqrt of the smaller positive square, 0 if there is none."""
     least = one if other <= 0.0 else other if one <= 0.0 else min(one, other)
     return 1.0 / least**0.5 if least > 0.0 else 0.0
 
 
 @kernel
 def row_sizes(row, trees):
-    """1 / |row| of a whitened bilateral row, and the same of the tree on it that it moves least; 0 if it is zero."""
+    """1 / |row| of a whitened bilateral row, and 1 / |part| on the tree that it moves least; 0 if it is zero."""
     total, least = 0.0, np.inf
     for b in range(len(trees) - 1):
         part = row[trees[b] : trees[b + 1]]
@@ -407,12 +432,13 @@ def row_sizes(row, trees):
 
 @kernel
 def choose_rows(joints, basis, kept, triangle, left):
-    """Orthonormal rows that span the whitened bilateral ones, but for those that are rounding; their number."""
+    """Orthonormal rows that span the whitened bilateral ones, except rows of rounding size; returns their number."""
     return gram_schmidt(joints, DEPENDENT, NOISE_ROW / DEPENDENT * longest(joints), basis, kept, triangle, left)
 
 
 @kernel
 def longest(rows):
+    """The largest norm of a row."""
     largest = 0.0
     for i in range(len(rows)):
         largest = max(largest, dot(rows[i], rows[i], rows.shape[1]))
@@ -421,24 +447,28 @@ def longest(rows):
 
 @kernel
 def set_wanted(rate, kept, triangle, rank, wanted):
-    """The velocities along the orthonormal rows at which the kept rows have their rates."""
+    """Velocities along the basis at which the kept rows have their rates, by forward substitution."""
     for u in range(rank):
         wanted[u] = (-rate[kept[u]] - dot(triangle[u], wanted, u)) / triangle[u, u]
 
 
 @kernel
 def make_consistent(white, rank, joints, rate):
-    """Give rows that were left out the rates at which the kept ones move them; those that are rounding become zero.
+    """Give redundant rows the rates that the kept ones imply; rows of rounding size become zero.
 
-    Errors of redundant rows never agree to the last digit, and rows that contradict each other cannot all be held: the
-    rows of a step, whose rates only take errors back, ask for nothing that others do not allow.
+    Errors of redundant rows never agree to the last digit, and rows that contradict each other cannot all be held. In a
+    step, rates only correct errors, so redundant rows may follow the others.
     """
     m, left = joints.shape[1], white.joint_size[2]
     noise = NOISE_ROW * longest(white.joints)
+
+    # Mark the redundant rows.
     for i in range(len(rate)):
         left[i] = 1.0
     for u in range(rank):
         left[white.kept[u]] = 0.0
+
+    # Their rates follow from the velocities along the basis.
     for i in range(len(rate)):
         if left[i] == 0.0:
             continue
@@ -454,11 +484,11 @@ def make_consistent(white, rank, joints, rate):
 
 @kernel
 def factor_blocks(mass, trees, factor, place):
-    """M = Lᵀ L of each block, L with inverted diagonal; the first row that fails, -1 if none does."""
+    """M = Lᵀ L of each block, L with inverted diagonal; returns the first row that fails, -1 if none does."""
     at = 0
     for b in range(len(trees) - 1):
         size = trees[b + 1] - trees[b]
-        if size > 0:  # an empty tree has no velocity to keep its place at
+        if size > 0:  # an empty tree has no velocity at which to store its place
             place[trees[b]] = at
         failed = tree_factor(mass[at : at + size * size], size, factor[at : at + size * size])
         if failed >= 0:
@@ -469,7 +499,7 @@ def factor_blocks(mass, trees, factor, place):
 
 @sums
 def back_substitute_rows(L, k, r0, r1, r2):
-    """Three rows times G⁻¹, in place; velocities that they do not touch are passed over."""
+    """Multiply three rows by G⁻¹ in place; velocities that they do not touch are skipped."""
     for i in range(k - 1, -1, -1):
         if r0[i] == 0.0 and r1[i] == 0.0 and r2[i] == 0.0:
             continue
@@ -484,10 +514,12 @@ def back_substitute_rows(L, k, r0, r1, r2):
 
 @kernel
 def whiten_rows(factor, place, rows, segment, out):
-    """out = G⁻¹ of a contact's three rows; a segment is a block."""
+    """out = G⁻¹ of a contact's three rows; each segment is a whole block."""
     for c in range(3):
         for j in range(rows.shape[1]):
             out[c, j] = rows[c, j]
+
+    # Each side has its own block of the factor.
     first, second = segment[1], segment[3]
     r0, r1, r2 = out[0], out[1], out[2]
     if first > 0:
@@ -498,10 +530,12 @@ def whiten_rows(factor, place, rows, segment, out):
 
 @kernel
 def spread(factor, place, rows, segment, out):
-    """`whiten_rows` over all velocities."""
+    """As `whiten_rows`, with the result over all velocities."""
     for c in range(3):
         for j in range(out.shape[1]):
             out[c, j] = 0.0
+
+    # Put each side at its velocities and whiten it there.
     taken = 0
     for s in range(2):
         start, length = segment[2 * s], segment[2 * s + 1]
@@ -550,10 +584,11 @@ def unwhiten_velocity(factor, trees, x, v):
 
 @kernel
 def unit_contacts(rows, segments, bias, scale):
-    """Divide every contact by its size, kept in `scale`.
+    """Divide every contact by its size; `scale` keeps the factor.
 
-    scale: on entry, the squared size of rows that turn out to be zero, as joints may have left them; 0 if unknown
+    scale: on entry, the squared size to use for rows that are zero (joints may hold them entirely); 0 if unknown
     """
+    # s = 1 / sqrt(trace / 3), as in the module's docstring.
     for i in range(len(rows)):
         width = segments[i, 1] + segments[i, 3]
         r0, r1, r2 = rows[i, 0], rows[i, 1], rows[i, 2]
@@ -570,14 +605,14 @@ def unit_contacts(rows, segments, bias, scale):
 
 @sums
 def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace):
-    """Divide velocities by τ, which is returned, and find the largest free velocity on each contact's island.
+    """Divide velocities by τ and return it; write the largest free velocity on each contact's island to `pace`.
 
     rows, runs: as `unit_contacts` left them; segments: which trees a contact touches
     """
     reach, demand, fastest, whole = by_island[0], by_island[1], by_island[2], by_island[3]
     for j in range(len(free)):
         reach[j], demand[j], fastest[j] = 0.0, 0.0, 0.0
-    # What moves on each island, and what contacts in overlap ask to be moved.
+    # Motion of each tree and island, and the motion that overlapping contacts demand.
     for b in range(len(trees) - 1):
         square = 0.0
         for j in range(trees[b], trees[b + 1]):
@@ -591,12 +626,14 @@ def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, 
     for j in range(len(free)):
         if island[j] == j:
             reach[j] = reach[j] ** 0.5 + demand[j]
-    # The free velocities of contacts that can close; of the others only where there are none.
+    # Free velocities of the contacts that can close set the scale; the others only if there are none.
     tau, any_speed = 0.0, 0.0
     for i in range(len(rows)):
         u0, u1, u2 = rows_dot(rows[i], runs[i], free)
         u0, u1, u2, gap = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2], scale[i] * gap_rate[i]
         any_speed = max(any_speed, abs(u0), abs(u1), abs(u2))
+
+        # The norm of a unit contact's row is at most sqrt(3), so it cannot approach faster than sqrt(3) reach.
         size, at = abs(u0), -1
         if segments[i, 1] > 0:
             size, at = 0.0, island[segments[i, 0]]
@@ -607,6 +644,8 @@ def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, 
         if at >= 0:
             fastest[at] = max(fastest[at], pace[i])
         tau = max(tau, size)
+
+    # Divide by τ; a contact on an island without motion gets τ in its own units.
     tau = tau if tau > 0.0 else any_speed if any_speed > 0.0 else 1.0
     inverse = 1.0 / tau
     for j in range(len(free)):

@@ -1,4 +1,4 @@
-"""What impulses at contacts lead to: velocities, and the impulses of the joints that are held meanwhile."""
+"""The response to contact impulses: velocities, and the impulses of the joints that are held meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stiction.problems.contact import ContactProblem
 
-CONTRADICTION = 1e-8  # what a redundant row is off by, over its own terms, that is no rounding
+CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
 
 
 class Scratch(NamedTuple):
@@ -45,7 +45,7 @@ def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDA
 
 
 def contradictions(problem: ContactProblem) -> NDArray[np.int64]:
-    """Which redundant bilateral rows ask for another rate than the rows that they depend on allow."""
+    """Redundant bilateral rows whose rates contradict the rows that they depend on."""
     white = problem.whitened
     if len(white.kept) == len(problem.joints) or white.record is None:
         return NONE
@@ -61,7 +61,8 @@ def contradictions(problem: ContactProblem) -> NDArray[np.int64]:
 
 @kernel
 def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse):
-    """Fill velocity and joint_impulse; rank: of the bilateral rows."""
+    """Fill velocity and joint_impulse; rank: number of independent bilateral rows."""
+    # Whitened velocity: free motion plus the contacts' rows, both with joints held.
     x = scratch.x
     for j in range(len(x)):
         x[j] = white.free[j] * tau
@@ -69,6 +70,8 @@ def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse):
         s = white.scale[i]
         add_rows(white.rows[i], read_only(white.runs[i]), impulse[i, 0] / s, impulse[i, 1] / s, impulse[i, 2] / s, x)
     unwhiten_velocity(white.factor, posed.trees, x, velocity)
+
+    # Joint impulses follow from the difference to the motion without joints.
     if len(joint_impulse) > 0:
         move_unheld(posed, white, impulse, scratch)
         hold(white, rank, scratch, joint_impulse)
@@ -76,7 +79,7 @@ def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse):
 
 @kernel
 def move_unheld(posed, white, impulse, scratch):
-    """The whitened velocities as if there were no joints."""
+    """Write the whitened velocities that free motion and contact impulses would give without joints."""
     whiten_velocity(white.factor, posed.trees, posed.velocity, scratch.alone)
     for i in range(len(impulse)):
         whiten_rows(white.factor, white.place, posed.rows[i], posed.segments[i], scratch.three)
@@ -85,11 +88,11 @@ def move_unheld(posed, white, impulse, scratch):
 
 @kernel
 def hold(white, rank, scratch, joint_impulse):
-    """Impulses of the bilateral rows: what x has beyond the free velocity and the contacts' own rows."""
+    """Impulses of the bilateral rows, from the difference between x with joints held and x without joints."""
     m, along = len(scratch.x), scratch.along
     for i in range(len(joint_impulse)):
         joint_impulse[i] = 0.0
-    # Back substitution with the transposed triangle of the independent rows.
+    # Solve with the transposed triangle of the independent rows, from the last one.
     for u in range(rank - 1, -1, -1):
         total = dot(white.basis[u], scratch.x, m) - dot(white.basis[u], scratch.alone, m)
         for w in range(u + 1, rank):

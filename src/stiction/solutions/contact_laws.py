@@ -18,8 +18,8 @@ from stiction.problems.normal_form import NOISE_ROW, ROUNDED
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE = range(3)
 SMALLEST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
-AT_REST = 1e-9  # sliding slower than this part of the velocity scale is sticking
-AMPLIFIED = 100.0  # motion that what overlaps and joints ask for may lead to, over what each asks for by itself
+AT_REST = 1e-9  # a contact sliding slower than this part of the velocity scale sticks
+AMPLIFIED = 100.0  # motion that overlaps and joints may cause together, over the sum of their separate demands
 # A certificate before anything is judged.
 NOTHING = (0.0, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -46,16 +46,16 @@ judging_sizes, judging_views = layout(Judging, "m")
 
 @kernel
 def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint_impulse, u, mode):
-    """The numbers of a ContactCertificate, in its order; u and mode are filled."""
+    """Return the numbers of a ContactCertificate, in its order; u and mode are filled."""
     rows, segments, gap_rate, island = posed.rows, posed.segments, posed.gap_rate, white.island
     unbalanced, fastest = scratch.unbalanced, scratch.fastest
 
-    # What moves on each tree and island, what is asked of it, and what impulses act on it.
+    # Motion of each tree and island, motion demanded by overlaps and joints, and the impulses that act on it.
     motions(posed.mass, posed.trees, posed.velocity, v, island, scratch)
     demands(posed, white, scratch)
     own_terms(posed, white, impulse, joint_impulse, scratch)
 
-    # Velocities of the contacts, the momentum that their impulses leave over, and the scale of each island.
+    # Velocities of the contacts, the momentum that no impulse explains, and the scale of each island.
     for i in range(len(rows)):
         u0, u1, u2 = rows_dot(rows[i], segments[i], v)
         u[i, 0], u[i, 1], u[i, 2] = u0 + gap_rate[i], u1, u2
@@ -67,10 +67,12 @@ def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint
     for k in range(len(posed.joints)):
         subtract_multiple(unbalanced, joint_impulse[k], posed.joints[k], len(unbalanced))
 
-    # Momentum and energy, then joints, then contacts, each with the worst so far.
+    # Momentum and energy, then joints, then contacts; `found` carries the worst so far.
     bounded = len(slip) == 0 and (law.kind != VISCOUS or law.implicit)
     found = judge_trees(posed, white, bounded, scratch, NOTHING)
     found = judge_joints(posed, white, v, scratch, found)
+
+    # A contact's share of the unexplained momentum, as a velocity; NaN must survive.
     for i in range(len(rows)):
         lost = 0.0
         for off in rows_dot(rows[i], segments[i], unbalanced):
@@ -78,6 +80,8 @@ def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint
         free1, free2 = 0.0, 0.0
         if law.kind == VISCOUS:
             _, free1, free2 = rows_dot(rows[i], segments[i], posed.velocity)
+
+        # Judge the contact in the units of its island.
         size, against = scales(posed, white, i, scratch)
         part = Part(posed.friction[i], viscosity[i], white.scale[i], direction(slip, i), free1, free2, lost)
         found = judge_contact(law, part, impulse[i], u[i], i, size, against, found)
@@ -86,7 +90,7 @@ def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint
 
 
 class Part(NamedTuple):
-    """What one contact is judged by, beside impulse and velocity."""
+    """The data by which one contact is judged, beside impulse and velocity."""
 
     friction: float
     viscosity: float
@@ -94,13 +98,15 @@ class Part(NamedTuple):
     slip: tuple[float, float]  # direction of sliding, NaN if it is not known
     free1: float  # free velocity along the tangents
     free2: float
-    lost: float  # momentum that is not accounted for, as a velocity
+    lost: float  # momentum that no impulse explains, as a velocity
 
 
 @kernel
 def scales(posed, white, i, scratch):
-    """The velocity scale of a contact's island, and what the contact is judged by, rounding allowed for."""
+    """The velocity scale of a contact's island, and the same with an allowance for rounding, by which it is judged."""
     segment = posed.segments[i]
+
+    # A contact that touches nothing movable has only its gap rate.
     if segment[1] == 0:
         size = abs(posed.gap_rate[i])
         return size, size
@@ -108,13 +114,15 @@ def scales(posed, white, i, scratch):
     if size == 0.0:  # nothing on its island can close: measured by how it opens
         open0, open1, open2 = rows_dot(posed.rows[i], segment, posed.velocity)
         size = max(abs(open0 + posed.gap_rate[i]), abs(open1), abs(open2))
+
+    # Its velocity may be rounding of the larger motions of its two trees.
     felt = scratch.terms[segment[0]] + run_start(segment[2], segment[3], scratch.terms)
     return size, max(size, ROUNDED / white.scale[i] * felt)
 
 
 @kernel
 def with_scale(found, fastest):
-    """The same; where nothing moves that contacts could feel, the scale is that of the fastest island, or one."""
+    """Complete the certificate; if the scale is zero, it becomes that of the fastest island, or one."""
     residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess = found
     for j in range(len(fastest)):
         if not found[8] > 0.0:
@@ -125,7 +133,7 @@ def with_scale(found, fastest):
 
 @kernel
 def judge_delassus(law, friction, viscosity, slip, scale, fastest, least, free, impulse, u, mode):
-    """The same where u is known already, and `fastest`, the largest free velocity that counts; at least `least`."""
+    """As `judge_problem`, for known u; fastest: the largest free velocity that counts; least: used if it is zero."""
     found = NOTHING
     for i in range(len(free)):
         size = fastest if fastest > 0.0 else max(abs(free[i, 0]), abs(free[i, 1]), abs(free[i, 2]), least)
@@ -137,16 +145,18 @@ def judge_delassus(law, friction, viscosity, slip, scale, fastest, least, free, 
 
 @sums
 def motions(mass, trees, v_free, v, island, scratch):
-    """Motion of each tree, (v · M v)^½: free in `whole`, and that of the change in `terms`; squares of islands' sums.
+    """Motion (v · M v)^½ of each tree: free in `whole`, plus that of the change in `terms`; squares summed by island.
 
-    `unbalanced` becomes M (v - v_free), the momentum that impulses must have given.
+    `unbalanced` becomes M (v - v_free), the momentum that impulses must explain.
 
-    Over a contact's size it is the velocity that the contact would have if all of that motion were along it: what
-    bounds the velocities from which its own is left, where bodies move together.
+    Divided by a contact's size, a tree's motion is the velocity that the contact would have if all of it were along the
+    contact. It bounds the velocities whose difference is the contact's own, where bodies move together.
     """
     energy, after, whole, terms = scratch.energy, scratch.after, scratch.whole, scratch.terms
     for j in range(len(v)):
         energy[j], after[j], scratch.demand[j], scratch.heaviest[j], scratch.fastest[j] = 0.0, 0.0, 0.0, 0.0, 0.0
+
+    # Each tree: products with its block of the mass, for free motion, change and final motion.
     at = 0
     for b in range(len(trees) - 1):
         first, size = trees[b], trees[b + 1] - trees[b]
@@ -160,6 +170,8 @@ def motions(mass, trees, v_free, v, island, scratch):
             free += v_free[first + i] * pushed
             moved += (v[first + i] - v_free[first + i]) * changed
             final += v[first + i] * (pushed + changed)
+
+        # A tree's motion stands at its first velocity, an island's at its root.
         if size > 0:
             whole[first] = positive(free) ** 0.5
             terms[first] = whole[first] + positive(moved) ** 0.5
@@ -170,28 +182,34 @@ def motions(mass, trees, v_free, v, island, scratch):
 
 @kernel
 def positive(square):
-    """A square without the negative value that rounding may leave of it; NaN stays."""
+    """A square, with a negative value (rounding) set to zero; NaN stays."""
     return 0.0 if square < 0.0 else square
 
 
 @kernel
 def demands(posed, white, scratch):
-    """Of each island: the motion that overlaps and joints ask for, each by itself, and its heaviest contact.
+    """For each island: the motion that overlaps and joints demand, each by itself, and its heaviest contact.
 
-    energy, after: become motions, of which they are the squares on entry
+    energy, after: squares on entry, motions on return
     """
     segments, joints, island = posed.segments, posed.joints, white.island
     energy, after, demand, heaviest = scratch.energy, scratch.after, scratch.demand, scratch.heaviest
+
+    # An overlapping contact must separate at its gap rate, here as if its heavier side alone moved.
     for i in range(len(segments)):
         if segments[i, 1] > 0:
             at = island[segments[i, 0]]
             heaviest[at] = max(heaviest[at], white.heavy[i])
             if posed.gap_rate[i] < 0.0:
                 demand[at] -= posed.gap_rate[i] * white.heavy[i]
+
+    # A joint must move at its rate.
     for k in range(len(joints)):
         first = first_moved(joints[k])
         if first >= 0:
             demand[island[first]] += abs(posed.joint_rate[k]) * white.joint_size[1, k]
+
+    # A contact of the island may have to resist all of its free motion and all demands.
     for j in range(len(island)):
         if island[j] == j:
             energy[j], after[j] = energy[j] ** 0.5, after[j] ** 0.5
@@ -200,13 +218,15 @@ def demands(posed, white, scratch):
 
 @kernel
 def own_terms(posed, white, impulse, joint_impulse, scratch):
-    """Add to each tree what impulses move it by, each by itself, from which its motion is left by cancellation.
+    """Add to each tree the motion that each impulse alone gives it; the tree's own motion is what their sum leaves.
 
-    What is allowed for rounding, ROUNDED times an impulse, is at most what the island's motion could press its heaviest
-    contact with, so that no impulse is so large that it would hide a violation.
+    The allowance for rounding, ROUNDED times an impulse, is at most the impulse with which the island's motion could
+    press its heaviest contact: no impulse is so large that it would hide a violation.
     """
     segments, joints, trees, island = posed.segments, posed.joints, posed.trees, white.island
     joint_size, reach, terms = white.joint_size, scratch.reach, scratch.terms
+
+    # Contacts push both of their trees.
     for i in range(len(segments)):
         if segments[i, 1] > 0:
             at = island[segments[i, 0]]
@@ -215,6 +235,8 @@ def own_terms(posed, white, impulse, joint_impulse, scratch):
             terms[segments[i, 0]] += pressed
             if segments[i, 3] > 0:
                 terms[segments[i, 2]] += pressed
+
+    # Joints push every tree that they touch.
     for k in range(len(joints)):
         if joint_size[0, k] > 0.0:
             at = island[first_moved(joints[k])]
@@ -232,8 +254,12 @@ def free_speed(posed, white, i, scratch):
     whole = scratch.whole
     if segment[1] == 0:
         return abs(gap_rate)
+
+    # No motion of the island could close a gap this wide.
     if not scale * gap_rate <= 3.0**0.5 * scratch.reach[white.island[segment[0]]]:
         return 0.0
+
+    # Free velocities and approach, without joints and with joints held; at least the rounding of its trees' motion.
     u0, u1, u2 = rows_dot(rows, segment, posed.velocity)
     size = max(abs(u0), abs(u1), abs(u2), -gap_rate, -u0 - gap_rate)
     if len(white.held) > 0:
@@ -244,13 +270,15 @@ def free_speed(posed, white, i, scratch):
 
 @kernel
 def judge_trees(posed, white, bounded, scratch, found):
-    """Momentum of every tree, against its own terms, and the energy of every island; `unbalanced` becomes a velocity.
+    """Judge the momentum of every tree and the energy of every island; `unbalanced` becomes a velocity.
 
-    bounded: whether the law adds no energy, so that the motion after the step, (v · M v)^½, is at most that before it
-        and AMPLIFIED times what overlaps and joints ask for
+    bounded: whether the law adds no energy, so that the motion after the step, (v · M v)^½, is at most the one before
+        it plus AMPLIFIED times the motion that overlaps and joints demand
     """
     residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess = found
     trees, island, terms, fastest = posed.trees, white.island, scratch.terms, scratch.fastest
+
+    # Unexplained momentum r: its motion is (r · M⁻¹ r)^½, and M⁻¹ r is the velocity left for the contacts.
     at = 0
     for b in range(len(trees) - 1):
         first, size = trees[b], trees[b + 1] - trees[b]
@@ -259,9 +287,12 @@ def judge_trees(posed, white, bounded, scratch, found):
         lost = dot(part, part, size) ** 0.5
         forward_substitute(L, size, part)
         if size > 0:
+            # Momentum against the motions that it is made of.
             ratio = over(lost, terms[first])
             if worse(ratio, residual):
                 residual, where, scale = ratio, -1, fastest[island[first]]
+
+            # Energy: each island once, at its root.
             if bounded and island[first] == first:
                 allowed = scratch.energy[first] + AMPLIFIED * scratch.demand[first]
                 much = scratch.after[first] - (1.0 + ROUNDED) * allowed
@@ -275,15 +306,19 @@ def judge_trees(posed, white, bounded, scratch, found):
 
 @kernel
 def judge_joints(posed, white, v, scratch, found):
-    """Bilateral rows, each against its own free motion; rows that are rounding beside others count as zero."""
+    """Judge the bilateral rows, each against its own free motion; a row of rounding size counts as zero."""
     residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess = found
     joints, joint_rate, joint_size, trees = posed.joints, posed.joint_rate, white.joint_size, posed.trees
     m, longest = len(v), 0.0
+
+    # Rows much shorter than the longest are rounding.
     for k in range(len(joints)):
         longest = max(longest, 1.0 / joint_size[0, k] if joint_size[0, k] > 0.0 else 0.0)
     for k in range(len(joints)):
         length = 1.0 / joint_size[0, k] if joint_size[0, k] > 0.0 else 0.0
         off, size = abs(joint_rate[k]), abs(joint_rate[k])
+
+        # The violation, against the row's free rate and the rounding of the trees that it moves.
         if length > NOISE_ROW * longest:
             off = abs(dot(joints[k], v, m) + joint_rate[k])
             size = abs(dot(joints[k], posed.velocity, m) + joint_rate[k])
@@ -309,6 +344,7 @@ def first_moved(row):
 
 @kernel
 def moves(row, start, end):
+    """Whether a row has a nonzero entry at the velocities from start to end."""
     for j in range(start, end):
         if row[j] != 0.0:
             return True
@@ -317,13 +353,13 @@ def moves(row, start, end):
 
 @kernel
 def worse(ratio, residual):
-    """Whether a residual is larger than the largest so far; NaN is, and stays."""
+    """Whether a residual is larger than the largest so far; NaN counts as larger."""
     return ratio > residual or ratio != ratio
 
 
 @kernel
 def over(violation, size):
-    """A violation over its scale; where there is no scale, any violation is one too many."""
+    """A violation over its scale; without a scale, any violation counts as 1."""
     if violation == 0.0:
         return 0.0
     return violation / size if size > 0.0 else (1.0 if violation == violation else np.nan)
@@ -331,12 +367,13 @@ def over(violation, size):
 
 @kernel
 def run_start(first, length, values):
+    """The value at the start of a run of velocities, 0 if it is empty."""
     return values[first] if length > 0 else 0.0
 
 
 @kernel
 def direction(slip, i):
-    """In which a contact is known to slide, NaN if it is not."""
+    """The direction in which a contact is known to slide, NaN if it is not known."""
     if len(slip) == 0:
         return np.nan, np.nan
     return slip[i, 0], slip[i, 1]
@@ -344,8 +381,10 @@ def direction(slip, i):
 
 @kernel
 def judge_contact(law, part, impulse, u, i, size, against, found):
-    """The certificate with contact i added; size: of free velocities on its island; against: what it is judged by."""
+    """Add contact i to the certificate; size: velocity scale of its island; against: the scale it is judged by."""
     residual, where, penetration, complementarity, cone, dissipation, momentum, joint, of, beyond, excess = found
+
+    # Violations in m/s: approach, normal complementarity, and the law of friction.
     W, lost, slip = 1.0 / (part.scale * part.scale), part.lost, part.slip
     normal, p1, p2 = impulse[0], impulse[1], impulse[2]
     through = max(-u[0], 0.0)
@@ -353,13 +392,19 @@ def judge_contact(law, part, impulse, u, i, size, against, found):
     radius = part.friction * max(normal, 0.0)
     outside, lazy = tangential(law, part, radius, W, impulse, u)
     slides = law.kind >= CONE and slip[0] == slip[0]  # not NaN: the direction is known
+
+    # A known direction of sliding prescribes the friction impulse.
     if slides:
         outside, lazy = 0.0, W * length(p1 + radius * slip[0], p2 + radius * slip[1])
+
+    # The worst of them decides; NaN and infinity always fail.
     here = over(max(through, gap, outside, lazy, lost), against)
     if not np.isfinite(through + gap + outside + lazy + lost + normal + p1 + p2):
         here = np.nan
     if here > residual or not np.isfinite(here) or (where < 0 and here >= residual):
         residual, where, of = here, i, size
+
+    # Distance from Coulomb's law on the circular cone (`beyond_cone`).
     if law.kind == NO_SLIP:
         beyond = max(beyond, over(min(max(u[0], 0.0), W * length(p1, p2)), size))
     if law.kind == CONE and not slides:
@@ -375,6 +420,7 @@ def judge_contact(law, part, impulse, u, i, size, against, found):
 
 @kernel
 def mode_of(scale, impulse, u, size):
+    """OPEN without impulse, SLIDE with tangential velocity, else STICK."""
     W = 1.0 / (scale * scale)
     if W * impulse[0] <= AT_REST * size and W * length(impulse[1], impulse[2]) <= AT_REST * size:
         return OPEN
@@ -383,7 +429,7 @@ def mode_of(scale, impulse, u, size):
 
 @kernel
 def length(x, y):
-    """As math.hypot, which is only needed where squares are too large or too small."""
+    """math.hypot(x, y), which is called only where squares may overflow or underflow."""
     square = x * x + y * y
     if SMALLEST_SQUARE < square < LARGEST_SQUARE or (x == 0.0 and y == 0.0):
         return square**0.5
@@ -392,9 +438,11 @@ def length(x, y):
 
 @kernel
 def tangential(law, part, radius, W, impulse, u):
-    """(how far p_t lies outside of what the law allows, how far it is from opposing the sliding), in m/s."""
+    """Return (distance of p_t from the set that the law allows, deviation from opposing the slip), in m/s."""
     p1, p2, u1, u2 = impulse[1], impulse[2], u[1], u[2]
     size = length(p1, p2)
+
+    # Laws without a friction cone.
     if law.kind == FRICTIONLESS:
         return W * size, 0.0
     if law.kind == VISCOUS:
@@ -402,6 +450,8 @@ def tangential(law, part, radius, W, impulse, u):
         return 0.0, W * length(p1 + part.viscosity * v1, p2 + part.viscosity * v2)
     if law.kind == NO_SLIP:  # no slip, or no impulse at all
         return 0.0, min(length(u1, u2), W * (size + abs(impulse[0])))
+
+    # Laws with a cone or an approximation of it: p_t must be the projection of p_t - u_t / W onto the allowed set.
     y1, y2 = p1 - u1 / W, p2 - u2 / W
     if law.kind == CONE:
         a1, a2 = onto_disc(y1, y2, radius)
@@ -418,6 +468,7 @@ def tangential(law, part, radius, W, impulse, u):
 
 @kernel
 def onto_disc(y1, y2, radius):
+    """The nearest point of a disc."""
     size = length(y1, y2)
     if size <= radius:
         return y1, y2
@@ -427,12 +478,15 @@ def onto_disc(y1, y2, radius):
 @kernel
 def onto_polygon(y1, y2, radius, facets, rotation):
     """The nearest point of the regular polygon with vertices at `rotation + 2 pi j / facets`."""
+    # The side of the polygon in whose sector the point lies.
     step = 2.0 * math.pi / facets
     sector = math.floor((math.atan2(y2, y1) - rotation) / step)
     middle = rotation + (sector + 0.5) * step
     c, s = math.cos(middle), math.sin(middle)
     out, along = c * y1 + s * y2, -s * y1 + c * y2  # across and along the side of this sector
     apothem, half = radius * math.cos(0.5 * step), radius * math.sin(0.5 * step)
+
+    # Inside, the point itself; outside, the nearest point of the side, vertices included.
     if out <= apothem:
         return y1, y2
     along = min(max(along, -half), half)

@@ -4,8 +4,8 @@
     s_k = min(S_k, 1000 Q_k)            how much of them counts
     |w_i| / s_i                         row i, if z_i lies between its bounds
     max(-w_i, 0) / s_i                  row i, if z_i lies at its lower bound; max(w_i, 0) / s_i at its upper one
-    max_k |H_ki| d / s_k                what moving z_i by d to its bound changes; at least d / (hi_i - lo_i)
-    sum_i |H_ki| d_i / s_k              what all these moves together change in row k
+    max_k |H_ki| d / s_k                the change caused by moving z_i by d to its bound; at least d / (hi_i - lo_i)
+    sum_i |H_ki| d_i / s_k              the change in row k caused by all these moves together
 
 Q_k is what the given numbers are worth in row k: |q_k| and the terms of variables that lie at their bounds, and what
 the other variables, the unknowns, make of them. Each unknown is determined by one of the unknowns' rows: the pairs
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 
-CAP = 1e3  # terms count up to this many times what is given: an enormous z buys no pass, cancellation is allowed for
+CAP = 1e3  # terms count up to this many times the given numbers: an enormous z must not pass, cancellation may
 NOISE = 1e-12  # part of its unit by which a variable may miss a bound, or zero, by rounding
-SETTLED = 1e-12  # relative growth of Q below which its propagation ends: cycles of equal entries leave rounding
+SETTLED = 1e-12  # propagation of Q ends below this relative growth: cycles of equal entries leave rounding
 
 
 def natural_map(H: Matrix, vectors: Matrix, z: Vector, w: Vector) -> tuple[float, int, float, float, float, float]:
@@ -58,10 +58,12 @@ def denoised(H: Matrix, vectors: Matrix, z: Vector) -> Vector:
 
 @kernel
 def judge_and_forgive(H, vectors, z, w, floats, ints):
-    """The judgement of `z`, or where it is better, that of `z` without its noise; scratch of 2 n floats more."""
+    """Judge `z`, or `z` without its noise if that is better; needs 2 n more floats of scratch than `judge_into`."""
     n = len(z)
     clean, clean_w, rest = floats[:n], floats[n : 2 * n], floats[2 * n :]
     residual, index, lower, upper, complementarity = judge_into(H, vectors, z, w, rest, ints)
+
+    # Above the noise level, try again with the noise removed; removing it counts as an error of its size.
     if residual > NOISE:
         changed = without_noise(H, vectors, z, w, clean, rest, ints)
         if changed > 0.0:
@@ -73,18 +75,24 @@ def judge_and_forgive(H, vectors, z, w, floats, ints):
 
 @kernel
 def without_noise(H, vectors, z, w, clean, floats, ints):
-    """Put what misses a bound (or zero, if free) by noise there; the largest part of a unit that this changes."""
+    """Move variables that miss a bound (or zero, if free) by noise onto it; return the largest move in its units."""
     n = len(z)
     lo, hi, size, worth = vectors[1], vectors[2], floats[:n], floats[n : 2 * n]
+
+    # The worth of each row, from which the units follow.
     row_terms(H, vectors[0], z, w, size)
     limit_terms(H, vectors, z, size, floats[n:], ints)
     most = 0.0
+
+    # The nearer bound is the target, zero where it is infinite.
     for j in range(n):
         target = lo[j] if abs(z[j] - lo[j]) <= abs(z[j] - hi[j]) else hi[j]
         if not np.isfinite(target):
             target = 0.0
         clean[j] = z[j]
         distance = abs(z[j] - target)
+
+        # Snap it if the distance is noise in units of the largest value that no row's worth forbids.
         if distance > 0.0:
             unit = bearable(H, worth, j)
             if hi[j] > lo[j]:
@@ -101,17 +109,17 @@ def scratch(n: int) -> tuple[int, int]:
 
 @kernel
 def judge_into(H, vectors, z, w, floats, ints):
-    """The same in given scratch; its first n floats hold how much of each row's terms counts."""
+    """Judge `z` and fill `w` in the given scratch; its first n floats hold how much of each row's terms counts."""
     n = len(z)
     q, lo, hi, size = vectors[0], vectors[1], vectors[2], floats[:n]
 
-    # w, and the terms of each row; what is not a number, or overflows, fails.
+    # w, and the terms of each row; a value that is not finite fails.
     row_terms(H, q, z, w, size)
     for i in range(n):
         if not (np.isfinite(z[i]) and np.isfinite(size[i])):
             return np.nan, i, np.nan, np.nan, np.nan
 
-    # Where some row's terms exceed its q by far, they count only up to what all given numbers are worth there.
+    # Where some row's terms exceed its q by far, they count only up to the worth of all given numbers there.
     if exceeds(q, size) and not plainly_worth(H, vectors, z, size, floats[n : 2 * n], ints):
         limit_terms(H, vectors, z, size, floats[n:], ints)
         worth = floats[n : 2 * n]
@@ -119,7 +127,7 @@ def judge_into(H, vectors, z, w, floats, ints):
             if size[i] == CAP * worth[i]:  # it was reduced: rounding of the terms may be as large as what is left
                 w[i] = row_exactly(H[i], q[i], z)
 
-    # Each variable is as wrong as the cheapest way to put it right: its row, or a move to a bound.
+    # The error of each variable is that of the cheapest correction: its row, or a move to a bound.
     moves = floats[n : 2 * n]
     for k in range(n):
         moves[k] = 0.0
@@ -135,14 +143,20 @@ def judge_into(H, vectors, z, w, floats, ints):
             error = at_bound(H, size, i, abs(z[i] - hi[i]), width, row if w[i] > 0.0 else 0.0, best)
             if error < best:
                 best, distance = error, abs(z[i] - hi[i])
+
+        # A variable outside its bounds must move back, whatever its row.
         below, above = 0.0, 0.0
         if z[i] < lo[i]:
             below, distance = moved(H, size, i, lo[i] - z[i], width), max(distance, lo[i] - z[i])
         elif z[i] > hi[i]:
             above, distance = moved(H, size, i, z[i] - hi[i], width), max(distance, z[i] - hi[i])
+
+        # Sum the moves of all variables in each row.
         if distance > 0.0:
             for k in range(n):
                 moves[k] += abs(H[k, i]) * distance
+
+        # Keep the worst of each kind.
         worst = max(best, below, above)
         if not np.isfinite(below + above + best):
             return np.nan, i, np.nan, np.nan, np.nan
@@ -163,6 +177,7 @@ def row_terms(H, q, z, w, size):
     """w = H z + q, and the size of the terms that make up each row."""
     n = len(z)
     for i in range(n):
+        # The rounding error of the row is relative to `size`, not to w.
         total, terms = 0.0, 0.0
         for j in range(n):
             term = H[i, j] * z[j]
@@ -174,9 +189,9 @@ def row_terms(H, q, z, w, size):
 
 @kernel
 def row_exactly(row, q, z):
-    """row . z + q in twice the precision, by the errors of all products and sums [OgitaRumpOishi2005, algorithm 5.3].
+    """row . z + q in twice the precision, from the errors of all products and sums [OgitaRumpOishi2005, algorithm 5.3].
 
-    An enormous z can cancel to 0.0 in doubles where the true row is wrong by all that was given.
+    An enormous z can cancel to 0.0 in doubles where the true row is off by all the given numbers.
     """
     total, error = q, 0.0
     for j in range(len(z)):
@@ -186,6 +201,8 @@ def row_exactly(row, q, z):
             a, b = upper_half(row[j]), upper_half(z[j])
             c, d = row[j] - a, z[j] - b
             error += c * d - (((product - a * b) - c * b) - a * d)
+
+        # The rounding error of the sum, exactly.
         before = total
         total = before + product
         added = total - before
@@ -202,10 +219,10 @@ def upper_half(x):
 
 @kernel
 def at_bound(H, size, i, distance, width, violation, enough):
-    """The error of taking variable i to be at a bound, with this violation of its row; `enough` stands for any more."""
+    """The error of placing variable i at a bound, with this violation of its row; exact only below `enough`."""
     if distance == 0.0 or violation >= enough:
         return violation
-    # Its own row alone often shows that it is too far away, without a look at its column.
+    # Its own row alone often shows that the bound is too far away, without looking at the column.
     if abs(H[i, i]) * distance >= enough * size[i]:
         return enough
     return max(violation, moved(H, size, i, distance, width))
@@ -213,7 +230,7 @@ def at_bound(H, size, i, distance, width, violation, enough):
 
 @kernel
 def moved(H, size, i, distance, width):
-    """What moving variable i changes: in the terms of the row that feels it most, and in the width of its box."""
+    """The change caused by moving variable i: the largest relative to a row's terms, or to the width of its box."""
     most, felt = 0.0, False
     for k in range(len(size)):
         change = abs(H[k, i]) * distance
@@ -222,12 +239,12 @@ def moved(H, size, i, distance, width):
             most = max(most, change / size[k] if size[k] > 0.0 else 1.0)
     if 0.0 < width < np.inf:
         most, felt = max(most, distance / width), True
-    return most if felt else 1.0  # what nobody feels is either right or wrong
+    return most if felt else 1.0  # a variable without any effect is either right or wrong
 
 
 @kernel
 def exceeds(q, size):
-    """Whether some row has terms beyond what its own q is worth."""
+    """Whether the terms of some row exceed CAP times its own q."""
     for k in range(len(q)):
         if size[k] > CAP * abs(q[k]):
             return True
@@ -236,7 +253,7 @@ def exceeds(q, size):
 
 @kernel
 def find_unknowns(vectors, z, unknowns):
-    """The variables between their bounds; returns how many."""
+    """Collect the variables that are nonzero and not at a bound; return their number."""
     count = 0
     for j in range(len(z)):
         if z[j] != 0.0 and z[j] != vectors[1, j] and z[j] != vectors[2, j]:
@@ -247,12 +264,14 @@ def find_unknowns(vectors, z, unknowns):
 
 @kernel
 def plainly_worth(H, vectors, z, size, unit, ints):
-    """Whether it can be seen without a pairing that no row has more terms than count.
+    """Whether a sufficient test shows, without a pairing, that every row's terms are within their limit.
 
     |H_ij|² <= |H_ii| |H_jj| proves that the diagonal has the largest product. Then no unit is below |q_j| / |H_jj|.
     """
     q, unknowns = vectors[0], ints[: len(z)]
     count = find_unknowns(vectors, z, unknowns)
+
+    # The diagonal must dominate in this sense; it gives a lower bound of each unit.
     for e in range(count):
         i = unknowns[e]
         diagonal = abs(H[i, i])
@@ -264,6 +283,8 @@ def plainly_worth(H, vectors, z, size, unit, ints):
             j = unknowns[u]
             if not abs(row[j]) * inverse * abs(row[j]) <= abs(H[j, j]):
                 return False
+
+    # Each row's terms must stay below the limit that these units imply.
     for k in range(len(z)):
         if size[k] > CAP * abs(q[k]):
             worth = abs(q[k])
@@ -276,7 +297,7 @@ def plainly_worth(H, vectors, z, size, unit, ints):
 
 @kernel
 def limit_terms(H, vectors, z, size, floats, ints):
-    """Reduce `size` to at most CAP times what the given numbers are worth in each row."""
+    """Reduce `size` to at most CAP times the worth of the given numbers in each row."""
     n = len(z)
     q, lo, hi = vectors[0], vectors[1], vectors[2]
     worth, unit, f = floats[:n], floats[n : 2 * n], 2 * n
@@ -291,14 +312,14 @@ def limit_terms(H, vectors, z, size, floats, ints):
             for k in range(n):
                 worth[k] += abs(H[k, j] * z[j])
 
-    # Each unknown has the unit of the row that determines it; what a row is worth spreads through these units.
+    # Each unknown takes its unit from the row that determines it; the worth of rows spreads through these units.
     row_of = ints[n : 2 * n]
     determine(H, z, size, unknowns, count, row_of, floats[f:], ints[2 * n :])
     for j in range(count):
         unit[j] = 0.0
     spread(H, unknowns, count, row_of, unit, worth)
 
-    # Rows that are worth nothing yet: unknowns of theirs as large as other rows bear.
+    # Rows still worth nothing take the worth of their unknowns, each as large as the other rows allow.
     missing = True
     while missing:
         missing = False
@@ -320,8 +341,10 @@ def limit_terms(H, vectors, z, size, floats, ints):
 
 @kernel
 def spread(H, unknowns, count, row_of, unit, worth):
-    """The smallest worth of each row, from what is given, with worth_k >= |H_kj| unit_j; fills the units."""
+    """Raise each row's worth to the smallest one with worth_k >= |H_kj| unit_j for all unknowns; fill the units."""
     n = len(worth)
+
+    # The pairing leaves no cycle that grows but by rounding, so `count + 1` sweeps suffice, as in Bellman-Ford.
     for _ in range(count + 1):
         grown = False
         for j in range(count):
@@ -339,7 +362,7 @@ def spread(H, unknowns, count, row_of, unit, worth):
 
 @kernel
 def bearable(H, worth, column):
-    """The largest value of a variable that exceeds no row's worth; 0 if no row is worth anything."""
+    """The largest value of a variable whose terms exceed no row's worth; 0 if no row has a worth."""
     least = np.inf
     for k in range(len(worth)):
         if worth[k] > 0.0 and H[k, column] != 0.0:
@@ -373,12 +396,14 @@ def determine(H, z, size, unknowns, count, row_of, floats, ints):
     for j in range(1, m + 1):
         price[j] = price[j] if price[j] < np.inf else 0.0
 
-    # Place one row after the other along the shortest path to a free column.
+    # Place one row after the other along the shortest augmenting path to a free column.
     for i in range(1, m + 1):
         taken[0] = i
         for j in range(m + 1):
             nearest[j], visited[j] = np.inf, 0
         column = 0
+
+        # Dijkstra's search over reduced costs, from the row to be placed.
         while taken[column] != 0:
             visited[column] = 1
             row, shortest, following = taken[column], np.inf, -1
@@ -391,6 +416,8 @@ def determine(H, z, size, unknowns, count, row_of, floats, ints):
                         shortest, following = nearest[j], j
             if following < 0:  # no column left for this row
                 break
+
+            # Update the prices so that reduced costs stay nonnegative.
             for j in range(m + 1):
                 if visited[j] == 1:
                     row_price[taken[j]] += shortest
@@ -398,9 +425,13 @@ def determine(H, z, size, unknowns, count, row_of, floats, ints):
                 else:
                     nearest[j] -= shortest
             column = following
+
+        # Reassign the rows along the path; without a free column the row stays unplaced.
         if taken[column] == 0:
             while column != 0:
                 taken[column] = taken[before[column]]
                 column = before[column]
+
+    # Slots back to rows.
     for j in range(m):
         row_of[j] = unknowns[taken[j + 1] - 1] if taken[j + 1] > 0 else -1

@@ -1,11 +1,11 @@
-"""Contacts of one moment: which of them count, how fast they move, and how their rows bend along the motion.
+"""Contacts of one moment: a selection of them, their velocities, and the change of their rows along the motion.
 
     d/dt (N v) = N a + Ṅ v,      Ṅ v = (N(q + εv) v - N(q - εv) v) / 2ε
 
 The velocity of a contact changes with the acceleration, and because the rows change while everything moves on. This
-second part depends on the curvature of what touches, of which MuJoCo says nothing: it is a central difference along the
-motion, between contacts that are the same (`contacts.identity`). One that is found on one side only gets the one-sided
-difference, one that is found on none gets nothing. The same for the bilateral rows.
+second part depends on the curvature of the surfaces, which MuJoCo does not provide: it is a central difference along
+the motion, between matching contacts (`contacts.identity`). A contact found on one side only gets the one-sided
+difference, a contact found on neither side gets zero. Bilateral rows are treated likewise.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def select(found: Constraints, chosen: NDArray[np.int64]) -> Constraints:
 
 
 def extended(found: Constraints, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(m,) velocities with those that only dry friction knows, which stand still."""
+    """(m,) velocities, with zeros for those added for dry friction."""
     return np.append(velocity, np.zeros(len(found.free) - velocity.size))
 
 
@@ -108,9 +108,11 @@ def bend(
 
 @kernel
 def set_speeds(rows, segments, v, u):
+    """u = rows times v, each row over its two runs of velocities."""
     for i in range(len(rows)):
         first, length, second, more = segments[i, 0], segments[i, 1], segments[i, 2], segments[i, 3]
         for c in range(rows.shape[1]):
+            # The two runs lie one after the other in the row.
             total = 0.0
             for e in range(length):
                 total += rows[i, c, e] * v[first + e]
@@ -121,14 +123,18 @@ def set_speeds(rows, segments, v, u):
 
 @kernel
 def spread(rows, segments, whole):
+    """Write each row over all velocities."""
     for i in range(len(rows)):
         spread_row(rows[i], segments[i], whole[i])
 
 
 @kernel
 def set_inertia(model, data, mass):
+    """Overwrite the mass blocks of the trees with their inertia alone."""
     m = model[0]
     first, lengths = ints(m.tree_dofadr), ints(m.tree_dofnum)
+
+    # The blocks lie one after the other; those of dry friction follow and stay as they are.
     place = 0
     for t in range(m.ntree):
         size = lengths[t]

@@ -1,9 +1,9 @@
-"""A whole step between two calls of MuJoCo in one compiled call, for what most steps are.
+"""A whole step between two calls of MuJoCo in one compiled call, for the most common kind of step.
 
 Coulomb's law on the cone, no restitution: constraints are gathered, matched with the last step's, posed, whitened,
-solved by Newton's method from the last impulses, judged, and written back, by the very kernels that `gather`, `match`,
-`pose`, `solve` and `write_back` call one by one. What is not certified here is not written: the record of the step is
-handed on, with the best impulses that were found.
+solved by Newton's method from the last impulses, judged, and written back, by the same kernels that `gather`, `match`,
+`pose`, `solve` and `write_back` call one by one. An answer that is not certified is not written: the record of the step
+is handed on, with the best impulses found.
 """
 
 from __future__ import annotations
@@ -131,13 +131,13 @@ own_sizes, work_views = layout(Work, "n", "m", "j", "width", "entries", "given",
 def work_lengths(counts, before, found):
     """Lengths of the workspace in the order of its layout."""
     m, j, given = counts[VELOCITIES], counts[JOINTS], counts[WIDTH]
-    width = m if j > 0 else given  # joints spread what a contact touches
+    width = m if j > 0 else given  # with joints, rows extend over all velocities
     return counts[CONTACTS], m, j, width, counts[ENTRIES], given, before, found, counts[SCRATCH]
 
 
 @kernel
 def has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
-    """Whether record and workspace are large enough; what they need is written where they are not."""
+    """Whether record and workspace are large enough; `need` receives the sizes."""
     n, m, j, width, entries, given, _, _, spare = work_lengths(counts, before, found)
     own, inner = own_sizes(n, m, j, width, entries, given, before, found, spare), sizes(n, m, width)
     of_record = room(counts)
@@ -149,22 +149,26 @@ def has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
 
 @kernel
 def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, floats, ints, need, settings):
-    """Returns (status, Newton steps, time after the step, energies before it, the numbers of a ContactCertificate).
+    """Return (status, Newton steps, time after the step, energies before it, the numbers of a ContactCertificate).
 
     old, new: the records of the last step and of this one; floats, ints: workspace; need: sizes of the last four
     """
     d, dt = data[0], model[0].timestep
+
+    # MuJoCo's contacts are the first thing that needs room.
     before, found = old_ints[CONTACTS], d.ncon
     if len(ints) < found:
         need[3] = found
         return MORE_ROOM, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
 
-    # Gather: what constrains this step.
+    # Gather: the constraints of this step.
     counts, kept = new_ints[:COUNTS], ints[:found]
     if measure(model, data, where, counts, kept) != 0:
         return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
     if not has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
         return MORE_ROOM, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
+
+    # Lay out workspace and records, fill them, and match the contacts with those of the last step.
     n, m, j, width, entries, as_given, _, _, spare = work_lengths(counts, before, found)
     work = work_views(n, m, j, width, entries, as_given, before, found, spare, floats, ints)
     step, last = record(new_floats, new_ints), record(old_floats, old_ints)
@@ -172,7 +176,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     fill(model, data, where, kept, constraints, work.blocks)
     carry(model, last.constraints, last.impulse, constraints, work.taken, work.previous, work.start)
 
-    # Pose: the rates that gaps and errors of joints ask for.
+    # Pose: the rates at which gaps may close and joint errors are corrected.
     nothing = work.floats[:0]
     set_rates(constraints, dt, settings.recovery, nothing, nothing, step.gap_rate)
     set_joints(constraints, dt, settings.recovery, step.joint_rows, step.joint_rate)
@@ -182,7 +186,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
         read_only(step.gap_rate), read_only(step.joint_rows), read_only(step.joint_rate),
     )  # fmt: skip
 
-    # Whiten: the normal form; redundant joints ask for nothing that others do not allow.
+    # Whiten: the normal form; redundant joints follow the independent ones.
     white = work.white
     tau, rank = whiten_posed(posed, white)
     if tau < 0.0:
@@ -192,12 +196,12 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     else:
         trim(white.rows, white.runs)
 
-    # Propose: impulses, and what they lead to.
+    # Propose: impulses, and the velocities that they cause.
     given = Given(white.rows, read_only(white.runs), white.free, white.bias, posed.friction, white.scale, white.pace)
     _, steps, _ = cone_newton(given, tau, work.start, CYCLES, STEPS, settings.aim, work.floats, work.ints, step.impulse)
     respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse)
 
-    # Judge.
+    # Judge: an answer that is not certified is not written.
     judged = judge_problem(
         TRUE_CONE, posed.friction, read_only(nothing.reshape((0, 2))), posed, white, work.judging, step.velocity,
         step.impulse, step.joint_impulse, step.contact_velocity, step.mode,
@@ -205,7 +209,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     if not judged[0] <= settings.tolerance:
         return UNCERTIFIED, steps, 0.0, 0.0, 0.0, judged
 
-    # Write: forces and velocities, where MuJoCo keeps its own.
+    # Write: forces and velocities, into MuJoCo's own arrays.
     if write(model, data, where, constraints, step.velocity, step.impulse, step.joint_impulse) != WRITTEN:
         return UNFIT, steps, 0.0, 0.0, 0.0, judged
     return DONE, steps, d.time + dt, d.energy[0], d.energy[1], judged

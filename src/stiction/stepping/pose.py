@@ -1,4 +1,4 @@
-"""The contact problem of a step: what the constraints that were found ask of the velocities at its end."""
+"""The contact problem of a step: the conditions that its constraints put on the velocities at its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stiction.problems.contact import ContactProblem
     from stiction.problems.laws import Law
 
-CLOSED = 5e-10  # rate of a gap, over the fastest free approach of all contacts, that is rounding
+CLOSED = 5e-10  # a gap rate below this part of the fastest free approach is rounding
 NONE = np.zeros(0)
 
 
@@ -30,9 +30,9 @@ def pose(
 ) -> ContactProblem:  # fmt: skip
     """The contact problem of a step; nothing is copied that need not be.
 
-    recovery: speed, in m/s, with which overlaps and errors of joints are taken back at most
-    bounce, before: part of its speed that a contact which hits returns, and velocities of all before the step; without
-        `before` nothing hits, contacts close their gaps
+    recovery: largest speed, in m/s, at which overlaps and joint errors are corrected
+    bounce, before: coefficient of restitution of each contact, and velocities before the step; without `before` there
+        are no impacts, contacts close their gaps
     viscosity: in N / (m/s), for `Viscous`
     """
     refuse_dry_friction(found, law)
@@ -62,19 +62,25 @@ def viscosities(given: float | None) -> float:
 
 @kernel
 def set_rates(found, dt, recovery, bounce, before, rate):
-    """u_n >= 0 keeps the gap from closing: gap / dt, bounded where it is overlap; at impacts e v_n instead.
+    """Write the rate in N v + rate >= 0: gap / dt lets the gap just close, bounded for overlaps; e v_n at impacts.
 
-    Gaps that are the rounding of steps before count as closed. They never fit together, and where contacts outnumber
-    the motions that they resist, fitting them would move all of what is at rest by as much, in every step.
+    Gaps that are rounding of earlier steps count as closed. They are never consistent with each other, and where
+    contacts outnumber the motions that they resist, fitting them would move all resting bodies that much in every step.
     """
     gap, rows, segments, free = found.gap, found.rows, found.segments, found.free
+
+    # The velocity scale by which a rate counts as rounding.
     fastest = 0.0
     for i in range(len(gap)):
         fastest = max(fastest, abs(row_dot(rows[i, 0], segments[i], free)))
+
+    # Close the gap within the step, or correct an overlap at the recovery speed at most.
     for i in range(len(gap)):
         rate[i] = max(gap[i] / dt, -recovery)
         if abs(rate[i]) <= CLOSED * fastest:
             rate[i] = 0.0
+
+        # An impact: the contact must leave with its restitution.
         if len(before) > 0:
             speed = hit(rows[i, 0], segments[i], gap[i], dt, before, free)
             if speed < 0.0:
@@ -83,7 +89,7 @@ def set_rates(found, dt, recovery, bounce, before, rate):
 
 @kernel
 def hit(row, segment, gap, dt, before, free):
-    """The speed with which a contact hits in this step, negative; zero if it does not.
+    """The normal velocity (negative) with which a contact hits in this step; zero if it does not hit.
 
     A contact approaching only as fast as this step's forces make it (gravity, say) is resting: it does not hit.
     """
@@ -95,7 +101,7 @@ def hit(row, segment, gap, dt, before, free):
 
 @kernel
 def set_joints(found, dt, recovery, joints, rate):
-    """Bilateral rows over all velocities, and the rates that take their errors back, bounded by `recovery`."""
+    """Write bilateral rows over all velocities, and the rates that correct their errors, bounded by `recovery`."""
     for i in range(len(found.joints)):
         for k in range(joints.shape[1]):
             joints[i, k] = 0.0

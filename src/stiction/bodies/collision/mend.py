@@ -5,18 +5,19 @@ boxes with each other agree with the true distance. Contacts of cylinders and me
 for a patch between two faces it may report them up to 2 mm too far, with normals up to 70° wrong (its search for the
 single closest pair is exact). And parallel cylinders get one contact, at one end, where a log rests on a line.
 
-Faces get four points at most, others in each step where a rim is round, so that what stands on one rocks for ever.
+Faces get four points at most, and different ones in each step where a rim is round, so that a cylinder standing on one
+rocks for ever.
 
 So a model with cylinders, meshes or heightfields is stepped with one stage more, between collision and the posing of
 constraints:
 
-- Cylinders that stand or lie on planes, boxes and each other get the contacts of `faces`.
+- Cylinders that stand or lie on planes, boxes and each other get the contacts of `cylinders`.
 - Two cylinders, or nearly parallel capsules, whose sides face each other touch where their axes are nearest; if these
   are within PARALLEL of each other, also at both ends of the part that they share.
 - Of other pairs with a cylinder or mesh, one whose nearest contact is farther than the true distance
   (`mj_geomDistance`) gets the true nearest points and direction instead; others of its patch stay if they face the
   same way, else what rests on a face would rock.
-- Contacts of heightfields are sifted (`terrain`).
+- Contacts of heightfields are sifted (`heightfield`).
 """
 
 from __future__ import annotations
@@ -50,17 +51,17 @@ if TYPE_CHECKING:
 mj = mujoco()
 
 PLANE, HFIELD, CAPSULE, CYLINDER, BOX, MESH = 0, 1, 3, 5, 6, 7  # mjtGeom
-PARALLEL = 0.1  # rad: axes that are at most so far apart get contacts at the ends of what they share
-EXACTLY = 1e-12  # squared sine of an angle that is none
-FARTHER = 1e-6  # of the smaller radius: error of a distance that is mended
-ALIGNED = 0.999  # cosine of the angle between normals that agree
-TURNED = 5e-7  # one less the cosine of an angle between normals that is mended
-APART = 1e-3  # of the smaller radius: distance at which its direction is sure
-TRIES = 4  # to find it
+PARALLEL = 0.1  # rad: axes at a smaller angle get contacts at the ends of the length that they share
+EXACTLY = 1e-12  # squared sine of an angle that counts as zero
+FARTHER = 1e-6  # of the smaller radius: a larger error of the distance is corrected
+ALIGNED = 0.999  # cosine: normals at a smaller angle belong to the same patch
+TURNED = 5e-7  # one minus cosine: a normal that errs by a larger angle is corrected
+APART = 1e-3  # of the smaller radius: separation at which the direction is well defined
+TRIES = 4  # iterations to find it
 
 
 def needs_mending(model: Any) -> bool:
-    """Whether geoms are there whose contacts may err."""
+    """Whether the model has geoms whose contacts may be wrong."""
     kinds = set(model.geom_type[(model.geom_contype | model.geom_conaffinity) != 0].tolist())
     kinds |= {int(model.geom_type[g]) for g in (*model.pair_geom1, *model.pair_geom2)}
     if kinds & {HFIELD, CYLINDER, MESH}:
@@ -71,7 +72,7 @@ def needs_mending(model: Any) -> bool:
 
 
 def collide(model: Any, data: Any, memory: Memory) -> None:
-    """`mj_collision`, with contacts mended."""
+    """`mj_collision` with corrected contacts."""
     find(model, data, memory)
     if model.nhfield:
         sift(model, data)
@@ -79,7 +80,7 @@ def collide(model: Any, data: Any, memory: Memory) -> None:
 
 
 def find(model: Any, data: Any, memory: Memory) -> None:
-    """`mj_collision` with geoms that are nearly level taken for level meanwhile."""
+    """`mj_collision`, with nearly upright cylinders set upright during the search."""
     work = workspace(4 * model.ngeom, 0)
     kept = work.floats[: 4 * model.ngeom].reshape(-1, 4)
     count = level(memory.model, memory.data, kept)
@@ -119,12 +120,12 @@ def check(
     model: Any, data: Any, one: int, two: int, radius: float, dist: NDArray[np.float64], pos: NDArray[np.float64],
     frames: NDArray[np.float64], exclude: NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Hold the contacts of a pair against its true distance."""
+    """Compare the contacts of a pair with its true distance and correct them."""
     place = int(dist.argmin())
     nearest, normal = float(dist[place]), frames[place, :3]
     true, direction, middle = distance(model, data, one, two, nearest, normal, radius)
     if abs(true - nearest) > FARTHER * radius or direction @ normal < 1.0 - TURNED:
-        # Others of a patch that faces the same way are right; of another they are wrong altogether.
+        # Contacts of a patch facing the same way are right; those of another patch are wrong altogether.
         exclude |= frames[:, :3] @ direction < ALIGNED
         np.maximum(dist, true, out=dist)
         dist[place], pos[place], exclude[place] = true, middle, 0
@@ -134,10 +135,10 @@ def check(
 def distance(
     model: Any, data: Any, one: int, two: int, gap: float, normal: NDArray[np.float64], radius: float
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Distance of two geoms, its direction, and the middle between the nearest points; the normal where it fails.
+    """Distance of two geoms, its direction, and the midpoint of the nearest points; the given normal if it fails.
 
-    What touches has no direction that could be found: the second geom is moved away from the first, and the direction
-    followed until it is the one in which it was moved.
+    Touching geoms have no well defined direction: the second geom is moved away along the normal, and the direction
+    found there is iterated until it agrees with the direction of the move.
     """
     place, reach = data.geom_xpos[two].copy(), np.zeros(6)
     away = APART * radius - min(gap, 0.0)
@@ -159,8 +160,10 @@ def distance(
 
 @kernel
 def set_frame(normal, frame):
-    """A normal and two tangents; the first is as in MuJoCo's own frames."""
+    """Write a normal and two tangents; the first tangent is chosen as in MuJoCo's own frames."""
     b = 1 if abs(normal[1]) < 0.5 else 2  # an axis across the normal
+
+    # First tangent: that axis, orthogonal to the normal. The second one completes a right-handed frame.
     along = normal[b]
     length = math.sqrt(1.0 - along * along)
     for a in range(3):
@@ -173,13 +176,16 @@ def set_frame(normal, frame):
 
 @kernel
 def replacements(model, data, where, rows, plan):
-    """Contacts computed anew, pair by pair: (pairs, those to be checked, contacts for which room is lacking).
+    """Recompute contacts pair by pair; return (pairs, pairs to check, contacts to be added).
 
-    plan: first contact and end of a pair, first of its `rows` and end, none if they stay, and whether they may err
+    plan: first and end of a pair's contacts, first and end of its new `rows` (empty if the old ones stay), and whether
+    they may be wrong
     """
     m, d = model[0], data[0]
     kinds, radius = ints(m.geom_type), floats(m.geom_rbound)
     pairs, doubtful, more, used = 0, 0, 0, 0
+
+    # MuJoCo lists the contacts of a pair one after the other: take a pair at a time.
     first = 0
     while first < d.ncon:
         geoms = ints(d.contact + first * where[SIZE] + where[GEOM])
@@ -190,11 +196,15 @@ def replacements(model, data, where, rows, plan):
             if others[0] != one or others[1] != two:
                 break
             end += 1
+
+        # Compute them from the geometry where the shapes allow it; others may need a check against the true distance.
         if one >= 0 and two >= 0:
             found, exact = contacts_of(model, data, one, two, rows[used:])
             doubt = not exact and angular(kinds[one], kinds[two])
             if found > 1 and doubt:
                 doubt = not level_rows(rows[used : used + found], FARTHER * min(radius[one], radius[two]))
+
+            # Record the pair if its contacts are replaced or must be checked.
             if found > 0 or doubt:
                 plan[pairs, 0], plan[pairs, 1], plan[pairs, 2], plan[pairs, 3] = first, end, used, used + found
                 plan[pairs, 4] = doubt
@@ -208,7 +218,7 @@ def replacements(model, data, where, rows, plan):
 
 @kernel
 def level_rows(rows, close):
-    """Whether all contacts are equally near: then faces are parallel, and their distance is sure."""
+    """Whether all contacts are equally near: then the faces are parallel, and their distance is right."""
     low, high = rows[0, 0], rows[0, 0]
     for row in rows:
         low, high = min(low, row[0]), max(high, row[0])
@@ -217,19 +227,23 @@ def level_rows(rows, close):
 
 @kernel
 def contacts_of(model, data, one, two, rows):
-    """Contacts of a pair whose shapes are known well enough, 0 if they are not, and whether their distance is exact.
+    """Compute the contacts of a pair of known shapes; return their number (0: not known) and whether they are exact.
 
-    Shapes come in MuJoCo's order.
+    The geoms come in MuJoCo's order of types.
     """
     m = model[0]
     a, b = ints(m.geom_type)[one], ints(m.geom_type)[two]
     margin = floats(m.geom_margin)[one] + floats(m.geom_margin)[two]
     if a == PLANE and b == CYLINDER:
         return cylinder_on_plane(model, data, one, two, margin, rows), True
+
+    # Side by side comes first. Two capsules otherwise keep MuJoCo's own contact, which is exact.
     if a in (CAPSULE, CYLINDER) and b in (CAPSULE, CYLINDER):
         found = side_by_side(model, data, one, two, rows)
         if found > 0 or b == CAPSULE:
             return found, found == 1 or b == CAPSULE
+
+        # No sides face each other: look for a side or an end on an end.
         if a == CAPSULE:
             return line_on_end(model, data, one, two, True, -1.0, margin, rows), False
         return cylinder_on_cylinder(model, data, one, two, margin, rows), False
@@ -240,27 +254,31 @@ def contacts_of(model, data, one, two, rows):
 
 @kernel
 def angular(a, b):
-    """Shapes with faces or edges, between which MuJoCo looks for patches."""
+    """Whether MuJoCo looks for a patch between these shapes and one of them is a cylinder or mesh."""
     known = (CAPSULE, CYLINDER, BOX, MESH)
     return a in known and b in known and (a in (CYLINDER, MESH) or b in (CYLINDER, MESH))
 
 
 @kernel
 def replace(data, where, rows, plan, pairs, more):
-    """Write the contacts of the plan in the place of MuJoCo's, from the last to the first; `more` of them are new.
+    """Write the new contacts in the place of MuJoCo's, from the last to the first; `more` of them are added.
 
-    The plan then tells where the contacts of each pair are.
+    Afterwards the plan holds the new place of each pair's contacts.
     """
     d = data[0]
     size = where[SIZE]
-    read = d.ncon - more  # contacts before this one are still where they were
+    read = d.ncon - more  # contacts before this one have not moved yet
     for k in range(pairs - 1, -1, -1):
         first, end, begin, stop = plan[k, 0], plan[k, 1], plan[k, 2], plan[k, 3]
+
+        # Shift the contacts behind the pair by the room still needed (and the pair's own contacts if they stay).
         kept = end if begin < stop else first
         for c in range(read - 1, kept - 1, -1):
             copy(d.contact + c * size, d.contact + (c + more) * size, size)
         read = first
         plan[k, 1] = end + more
+
+        # New contacts copy everything but the geometry from the pair's first one; old ones left over are excluded.
         if begin < stop:
             more -= max(0, stop - begin - (end - first))
             copy(d.contact + first * size, d.contact + (first + more) * size, size)
@@ -276,6 +294,7 @@ def replace(data, where, rows, plan, pairs, more):
 
 @kernel
 def write(contact, where, row):
+    """Write distance, position and frame of one of MuJoCo's contacts."""
     floats(contact + where[DIST])[0] = row[0]
     pos, frame = floats(contact + where[POS]), floats(contact + where[FRAME])
     for a in range(3):
@@ -286,6 +305,7 @@ def write(contact, where, row):
 
 @kernel
 def copy(source, target, size):
+    """Copy `size` bytes between two addresses, in words of four."""
     if source != target:
         one, two = ints(source), ints(target)
         for k in range(size // 4):
@@ -301,6 +321,8 @@ def side_by_side(model, data, one, two, rows):
     """
     m, d = model[0], data[0]
     place, R, sizes = floats(d.geom_xpos), floats(d.geom_xmat), floats(m.geom_size)
+
+    # The nearest points of both lines; parallel lines have none.
     h, k = sizes[3 * one + 1], sizes[3 * two + 1]
     b, c, e = 0.0, 0.0, 0.0
     for a in range(3):
@@ -314,19 +336,21 @@ def side_by_side(model, data, one, two, rows):
     if crossed > EXACTLY:
         s, t = (b * e - c) / crossed, (e - b * c) / crossed
     inside = crossed > EXACTLY and abs(s) < h and abs(t) < k
+
+    # Crossed axes touch in one point; two capsules keep MuJoCo's contact, which is exact.
     if crossed > PARALLEL * PARALLEL:
         if not inside or ints(m.geom_type)[two] == CAPSULE:
             return 0
         touch(model, data, one, two, s, t, rows[0])
         return 1
-    # The part of the first axis beside which the second one runs: t = e + b s within ±k.
+    # The part of the first axis alongside the second one: t = e + b s within ±k.
     low, high = (-k - e) / b, (k - e) / b
     if low > high:
         low, high = high, low
     low, high = max(low, -h), min(high, h)
     if not low < high:
         return 0
-    # End on end: they overlap less along their axes than across them.
+    # End on end: the overlap along the axes is smaller than the one across them.
     middle, square = 0.5 * (low + high), 0.0
     for a in range(3):
         p = place[3 * one + a] + middle * R[9 * one + 3 * a + 2]
@@ -334,6 +358,8 @@ def side_by_side(model, data, one, two, rows):
         square += (q - p) * (q - p)
     if sizes[3 * one] + sizes[3 * two] - square**0.5 > high - low:
         return 0
+
+    # Contacts at both ends of the shared part, and where the axes are nearest if that lies between them.
     touch(model, data, one, two, low, e + b * low, rows[0])
     touch(model, data, one, two, high, e + b * high, rows[1])
     if not (inside and low < s < high):
@@ -344,10 +370,12 @@ def side_by_side(model, data, one, two, rows):
 
 @kernel
 def touch(model, data, one, two, s, t, row):
-    """The contact between the points at s and t of two axes."""
+    """Write the contact between the points at s and t on two axes."""
     m, d = model[0], data[0]
     place, R, sizes = floats(d.geom_xpos), floats(d.geom_xmat), floats(m.geom_size)
     dist, pos, frame = row[:1], row[1:4], row[4:]
+
+    # Gap along the line between the two points; position halfway across the gap.
     square, along = 0.0, 0.0
     for a in range(3):
         p = place[3 * one + a] + s * R[9 * one + 3 * a + 2]
@@ -361,6 +389,8 @@ def touch(model, data, one, two, s, t, row):
         frame[a] /= length
         pos[a] += frame[a] * (sizes[3 * one] + 0.5 * dist[0])
         along += frame[a] * R[9 * one + 3 * a + 2]
+
+    # Tangents: the first axis made orthogonal to the normal, and the cross product of both.
     square = 0.0
     for a in range(3):
         frame[3 + a] = R[9 * one + 3 * a + 2] - along * frame[a]
