@@ -29,7 +29,7 @@ def corrected(
     rounds: int,
     negligible: float,
 ) -> Answer:
-    """The answer of the last round.
+    """The answer of the last round that was worth another.
 
     solve: from velocities (n, 3) to add to the free ones, in units of the normal form, and the answer before
     impulse: (n, 3) of an answer, in the same units; None if it is not worth another round
@@ -41,13 +41,15 @@ def corrected(
     white = problem.whitened
     size, rows = np.repeat(white.scale, 3), white.rows.reshape(3 * problem.n, -1)
     beyond = size[:, None] * problem.delassus * size - rows @ rows.T
+    p = impulse(answer)
     for _ in range(rounds):
-        p = impulse(answer)
         if p is None:
             break
         wanted = (beyond @ p.ravel()).reshape(-1, 3)
         if np.abs(wanted - added).max() <= negligible * max(1.0, float(np.abs(p).max())):
             break
         added = wanted
-        answer = solve(added, answer)
+        further = solve(added, answer)
+        p = impulse(further)
+        answer = answer if p is None else further  # a round that fails does not spoil the one before
     return answer

@@ -115,22 +115,35 @@ class Baraff:
         slip = np.full((n, 2), np.nan) if problem.slip is None else np.array(problem.slip)
         limit = 50 * n + 500 if self.max_steps is None else self.max_steps
         work = workspace(*sizes(n, m, w))
-        p, ray, counts = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(5, np.int64)
+        counts = np.zeros(5, np.int64)
 
-        def solve(added: NDArray[np.float64], before: int | None) -> int:
+        def solve(added: NDArray[np.float64], before: Found | None) -> Found:
+            p, ray = np.zeros((2, n, 3))
             given = Given(white.rows, white.segments, white.bias + added, white.friction, white.free, slip)
-            return compute_forces(  # type: ignore[no-any-return]
+            status = compute_forces(
                 given, 1 if frictionless else 3, self.realign and problem.dim == 3, self.tries, limit, *work, p, ray,
                 counts,
             )  # fmt: skip
+            return Found(status, p, ray)
 
-        status = corrected(problem, solve, lambda status: p if status == SOLVED else None, CORRECTIONS, NOISE)
+        def impulse(found: Found) -> NDArray[np.float64] | None:
+            return found.p if found.status == SOLVED else None
+
+        status, p, ray = corrected(problem, solve, impulse, CORRECTIONS, NOISE)
         trace = (
             f"{counts[DRIVES]} drives, {counts[GIVEN_UP]} contacts given up, {counts[TURNED]} turns, "
             f"{counts[TRIES]} tries",
         )
         direction = ray * white.scale[:, None] if status == RAY else None
         return ContactProposal(STATUS[status], int(counts[STEPS]), white.impulse(p), direction, trace)
+
+
+class Found(NamedTuple):
+    """What the kernel found: impulses, or a ray, of the normal form."""
+
+    status: int
+    p: NDArray[np.float64]
+    ray: NDArray[np.float64]
 
 
 class Blow(NamedTuple):
