@@ -34,7 +34,10 @@ class Contest(NamedTuple):
 
 def named(name: str, **parameters: Any) -> Callable[[], tuple[Any, Any]]:
     def make() -> tuple[Any, Any]:
-        from stiction.scenes import SCENES
+        try:
+            from stiction.scenes import SCENES
+        except ImportError:  # an older version, beside which `against` times this one
+            from stiction.bodies.named import SCENES
 
         made = SCENES[name](**parameters)
         return made.spec, made.control
