@@ -383,3 +383,48 @@ def test_limits_of_a_robot_in_free_fall_are_judged_by_its_whole_motion():
         assert report.certificate.residual <= 1e-8
     assert report.solution.mode.size == 4
     assert sim.data.qvel[2] == pytest.approx(-9.81 * 0.2, rel=1e-9)
+
+
+WEDGED = """
+<mujoco><option gravity="0 0 0"/><worldbody>
+  <geom name="left" type="box" size="0.1 1 1" pos="-0.199 0 0"/>
+  <geom name="right" type="box" size="0.1 1 1" pos="0.199 0 0"/>
+  <body>
+    <joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+    <geom type="box" size="0.1 0.1 0.1" friction="{mu}"/>
+  </body>
+</worldbody></mujoco>"""  # 1 mm in both walls: no velocity takes both overlaps back
+
+
+def test_a_wedged_block_raises_and_has_moved_nothing():
+    sim = st.Simulation(st.Scene.from_xml(WEDGED.format(mu=0.5)))
+    with pytest.raises(st.SolveFailed):
+        sim.step()
+    assert not sim.data.qvel.any()
+    assert sim.time == 0.0
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_a_wedged_block_goes_on_if_asked_to(mu):
+    sim = st.Simulation(st.Scene.from_xml(WEDGED.format(mu=mu)), stepper=st.TimeStepping(on_failure="best"))
+    sim.data.qvel[1] = 0.3
+    for _ in range(3):
+        report = sim.step()
+        assert not report.ok
+        assert report.solution.status is not st.Status.SOLVED
+        assert report.certificate.residual > 1e-8
+        assert "without taking anything back: solved" in report.solution.trace[-1]
+        assert abs(sim.data.qvel[0]) <= 1e-12  # held by both walls
+        assert abs(sim.data.qvel[1]) <= 0.3 + 1e-12  # and nothing is gained
+    assert sim.data.qvel[1] == pytest.approx(0.3)  # nothing presses, so nothing rubs
+
+
+def test_a_certified_step_is_the_same_whatever_would_be_done_on_failure():
+    states = []
+    for on_failure in ("raise", "best"):
+        sim = st.Simulation(st.Scene.named("block-stack", blocks=3), stepper=st.TimeStepping(on_failure=on_failure))
+        assert all(report.ok for report in sim.run(0.05))
+        states.append(sim.data.qpos.tobytes())
+    assert states[0] == states[1]
+    with pytest.raises(st.InvalidProblem, match="on_failure must be 'raise' or 'best', got 'ignore'"):
+        st.TimeStepping(on_failure="ignore")

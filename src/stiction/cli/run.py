@@ -186,7 +186,7 @@ class Course:
 
     def __init__(self, simulation: Simulation, steps: int) -> None:
         self.simulation, self.wanted, self.steps, self.stop = simulation, steps, 0, False
-        self.worst, self.seconds, self.first = 0.0, 0.0, 0.0
+        self.worst, self.seconds, self.first, self.uncertified = 0.0, 0.0, 0.0, 0
 
     def go(self, watch: Callable[[Report, float], None] | None, move: Callable[[float], None]) -> None:
         step, clock = self.simulation.step, time.perf_counter
@@ -198,6 +198,7 @@ class Course:
                 residual = report.certificate.residual
                 if not residual <= self.worst:
                     self.worst = residual
+                self.uncertified += not report.ok
                 self.steps += 1
                 if self.steps == 1:
                     self.first = clock() - begin
@@ -217,6 +218,8 @@ class Course:
             f"{self.steps} steps of {simulation.model.opt.timestep:g} s in {self.seconds:.2f} s{loading}, "
             f"worst residual {plain(self.worst)}",
         ]
+        if self.uncertified:
+            lines.append(f"not certified: {self.uncertified} of these steps; the best answer was taken")
         if self.steps and simulation.report is not None:
             lines.append(f"energy {plain(simulation.report.energy, '.6g')} J at {simulation.time:.6g} s")
         return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,9 @@ class Stepping:
         str, Parameter(help="`time-stepping` or `event-driven`, with options as in `time-stepping:restitution=0.5`.")
     ] = "time-stepping"
     dt: Annotated[float | None, Parameter(help="Time step in s.", show_default="the scene's")] = None
+    on_failure: Annotated[
+        str, Parameter(help="At a step that is not solved: `raise` ends the run, `best` goes on with the best answer.")
+    ] = "raise"
 
     def simulation(self, scene: str, reading: Reading, driving: Driving | None = None) -> Simulation:
         """Words are checked before anything is loaded; nothing is written."""
@@ -95,6 +99,10 @@ class Stepping:
         """What makes a simulation of a scene that is loaded; words are checked first."""
         law, viscosity = words.law(self.law)
         stepper = words.stepper(self.stepper, viscosity)
+        if self.on_failure != "raise":
+            if not hasattr(stepper, "on_failure"):
+                raise InvalidScene(f"--on-failure is for time-stepping, not {self.stepper}")
+            stepper = dataclasses.replace(stepper, on_failure=self.on_failure)
         solver = None if self.solver == "auto" else words.solver(self.solver)
         if self.dt is not None and not 0.0 < self.dt < float("inf"):
             raise InvalidScene(f"--dt must be a time in s above 0, got {self.dt}")

@@ -29,6 +29,11 @@ class Report:
         return self._answer.certificate
 
     @property
+    def ok(self) -> bool:
+        """Whether the step is certified; only `TimeStepping(on_failure="best")` makes one that is not."""
+        return not isinstance(self._answer, ContactSolution) or self._answer.ok
+
+    @property
     def solution(self) -> ContactSolution:
         """Impulses and velocities of the step's contact problem, certified."""
         if not isinstance(self._answer, ContactSolution):

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.bodies.stages import advance
-from stiction.errors import InvalidProblem
+from stiction.errors import InvalidProblem, SolveFailed
 from stiction.problems.laws import Coulomb
+from stiction.solutions.contact import certify_contact
 from stiction.solvers.auto import Auto
 from stiction.solvers.solve import solve
 from stiction.stepping.fused import Settings, fused_step
@@ -54,6 +55,8 @@ class TimeStepping:
     viscosity: of every contact, in N / (m/s), for the law `Viscous`
     tolerance: largest residual that counts as solved
     warm: start each solve from the last step's impulses
+    on_failure: what a step does whose contact problem is not solved: "raise" SolveFailed, nothing having moved, or go
+        on with the "best" answer that adds no energy; `report.ok` is False then, and the certificate says how far off
     """
 
     recovery: float = 0.1
@@ -62,6 +65,7 @@ class TimeStepping:
     viscosity: float | None = None
     tolerance: float = 1e-8
     warm: bool = True
+    on_failure: str = "raise"
     settings: Settings = field(init=False, repr=False, compare=False)  # of fused steps
 
     def __post_init__(self) -> None:
@@ -74,11 +78,13 @@ class TimeStepping:
         object.__setattr__(self, "restitution", checked("TimeStepping", self.restitution))
         if self.impact not in ("newton", "poisson"):
             raise InvalidProblem(f"TimeStepping: impact must be 'newton' or 'poisson', got {self.impact!r}")
+        if self.on_failure not in ("raise", "best"):
+            raise InvalidProblem(f"TimeStepping: on_failure must be 'raise' or 'best', got {self.on_failure!r}")
         if self.viscosity is not None and not (np.isfinite(self.viscosity) and self.viscosity >= 0.0):
             raise InvalidProblem(f"TimeStepping: viscosity must not be negative, got {self.viscosity!r}")
 
     def step(self, engine: Engine, law: Law, solver: Any) -> Report:
-        """One step; if its contact problem is not solved, nothing has moved and SolveFailed is raised."""
+        """One step; if its contact problem is not solved, SolveFailed is raised, nothing moves (see `on_failure`)."""
         solver = DEFAULT if solver is None else solver
         engine.look()
         tried = None
@@ -106,13 +112,43 @@ class TimeStepping:
             start = engine.start(found)
         engine.problem = problem
         warm = self.warm and solver.contract.warm
-        solution = solve(problem, solver, start=start if warm else None, tolerance=self.tolerance)
+        solution = self.solved(problem, solver, start if warm else None)
         if before is not None and self.impact == "poisson":
             solution = self.expand(problem, found.gap, before, dt, bounce, solution, solver)
         potential, kinetic = data.energy.tolist()
         engine.apply(found, solution)
         engine.keep(found, solution.impulse)
         return Report(data.time, potential, kinetic, solution)
+
+    def solved(self, problem: ContactProblem, solver: Solver, start: NDArray[np.float64] | None) -> ContactSolution:
+        """The answer to go on with."""
+        found = solve(problem, solver, start=start, tolerance=self.tolerance, throw=False)
+        if found.ok:
+            return found
+        if self.on_failure == "raise":
+            raise SolveFailed(found)
+        return self.best(problem, solver, found)
+
+    def best(self, problem: ContactProblem, solver: Solver, failed: ContactSolution) -> ContactSolution:
+        """The answer where a problem is not solved: that with nothing taken back, if it can be had, else the least bad.
+
+        Overlaps and errors of joints that contradict each other make most failures. Velocities that obey the laws with
+        none of them taken back always move on, and add no energy. What adds energy, or is not finite, is not gone on
+        with: SolveFailed is raised.
+        """
+        still = problem.replace(
+            gap_rate=np.maximum(problem.gap_rate, 0.0), joint_rate=np.zeros(len(problem.joint_rate))
+        )
+        other = solve(still, solver, tolerance=self.tolerance, throw=False)
+        told = f"without taking anything back: {other.status.name.lower()}, residual {other.certificate.residual:.1e}"
+        chosen = [other] if other.ok else sorted((failed, other), key=lambda each: each.certificate.residual)
+        for each in chosen:
+            if np.isfinite(each.velocity).all() and each.certificate.energy <= 0.0:
+                judged = certify_contact(problem, each)
+                return each._replace(
+                    status=failed.status, certificate=judged, problem=problem, trace=(*failed.trace, told)
+                )
+        raise SolveFailed(failed)
 
     def expand(
         self,
@@ -135,7 +171,7 @@ class TimeStepping:
         if not returned.any():
             return pressed
         raised = problem.respond(pressed.impulse + returned)[0]
-        second = solve(problem.replace(velocity=raised), solver, tolerance=self.tolerance)
+        second = self.solved(problem.replace(velocity=raised), solver, None)
         impulse = pressed.impulse + returned + second.impulse
         joint_impulse = pressed.joint_impulse + second.joint_impulse
         return second._replace(impulse=impulse, joint_impulse=joint_impulse, problem=None)
