@@ -16,17 +16,12 @@ from hashes import STEPS, TABLE, kind, state_hash, table
 import stiction as st
 from stiction.scenes import SCENES
 
-SLOW = {"log-heap"}  # to make 200 steps, seconds
 ELSEWHERE = table()["kind"] != kind()
 
 
 def in_another_process(*names: str) -> dict[str, str]:
     command = [sys.executable, str(TABLE.with_name("hashes.py")), "--print", *names]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-
-
-def scene(name: str):
-    return pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +33,7 @@ def expected(request):
     return in_another_process(*asked)
 
 
-@pytest.mark.parametrize("name", [scene(name) for name in SCENES])
+@pytest.mark.parametrize("name", SCENES)
 def test_the_state_after_200_steps(name, expected):
     assert state_hash(name) == expected[name]
 
