@@ -56,7 +56,7 @@ test-all: lint
 # with bounds checked it raises too, in the code that is really run. Parts that need little compilation or time.
 PLAIN  := $(addprefix tests/, problems/test_contact.py problems/test_islands.py problems/test_normal_form.py \
 	problems/test_normal_form_trees.py problems/test_pyramid.py solutions/test_contact_certificate.py \
-	bodies/test_collision.py solvers/test_every_solver.py solvers/test_one_contact.py stepping/test_soak.py)
+	bodies/collision/test_mend.py solvers/test_every_solver.py solvers/contact/test_one_contact.py stepping/test_soak.py)
 BOUNDS := $(addprefix tests/, problems/test_islands.py problems/test_normal_form_trees.py stepping/test_soak.py)
 
 test-plain: $(VENV)/.dev
@@ -67,7 +67,7 @@ test-bounds: $(VENV)/.dev
 
 test-bounds-all: $(VENV)/.dev
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m "" -n 2 --dist loadfile \
-		tests/problems tests/solutions tests/contacts tests/bodies tests/solvers tests/stepping
+		tests/bodies tests/contacts tests/problems tests/scenes tests/solutions tests/solvers tests/stepping
 
 bench: $(VENV)/.peers
 	$(BIN)/python benchmarks/run.py --results benchmarks/results --into docs/performance \
