@@ -862,3 +862,25 @@ def test_table():
     assert (
         table(("a", "number"), [["x", "1"], ["long", "20"]], numbers=(1,)) == "a     number\nx          1\nlong      20"
     )
+
+
+WEDGED = """
+<mujoco><option gravity="0 0 0"/><worldbody>
+  <geom type="box" size="0.1 1 1" pos="-0.199 0 0"/><geom type="box" size="0.1 1 1" pos="0.199 0 0"/>
+  <body><joint type="slide" axis="1 0 0"/><geom type="box" size="0.1 0.1 0.1"/></body>
+</worldbody></mujoco>"""
+
+
+def test_a_run_goes_on_after_steps_that_are_not_solved_if_asked_to(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wedged.xml").write_text(WEDGED)
+    assert main(["run", "wedged.xml", "--seconds", "0.006"]) == 1
+    assert "after 0 steps" in capsys.readouterr().err
+    assert main(["run", "wedged.xml", "--seconds", "0.006", "--on-failure", "best"]) == 0
+    assert "not certified: 3 of these steps; the best answer was taken" in capsys.readouterr().out
+    for options, told in (
+        (["--on-failure", "ignore"], "on_failure must be 'raise' or 'best', got 'ignore'"),
+        (["--on-failure", "best", "--stepper", "event-driven"], "--on-failure is for time-stepping, not event-driven"),
+    ):
+        assert main(["run", "wedged.xml", *options]) == 2
+        assert told in capsys.readouterr().err
