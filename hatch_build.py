@@ -33,7 +33,7 @@ class Kernels(BuildHookInterface):
         self.app.display_info("compiling kernels (minutes; STICTION_PREBUILT=0 leaves them out)")
         subprocess.run([sys.executable, "-m", "stiction.building", str(made)], check=True, env=environment)
         for path in made.iterdir():
-            build_data["force_include"][str(path)] = f"stiction/arrays/prebuilt/{path.name}"
+            build_data["force_include"][str(path)] = f"stiction/prebuilt/{path.name}"
         system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"], build_data["tag"] = False, f"py3-none-{system}"
 
