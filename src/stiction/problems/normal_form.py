@@ -23,7 +23,7 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import kernel, read_only, sums
+from stiction.arrays.compiled import in_callers, kernel, read_only, sums
 from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import rows_dot
@@ -222,6 +222,7 @@ def whiten_posed(posed, white):
     return tau, rank
 
 
+@in_callers
 @kernel
 def hold_joints(posed, white):
     """Whiten the bilateral rows, choose independent ones, and impose them on the free motion; returns the rank."""
@@ -248,6 +249,7 @@ def hold_joints(posed, white):
     return rank
 
 
+@in_callers
 @kernel
 def leave_free(posed, white, rank, i):
     """Project the joints out of contact i; joints with a prescribed rate move it through its bias."""

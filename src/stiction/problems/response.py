@@ -7,7 +7,7 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import kernel, read_only
+from stiction.arrays.compiled import in_callers, kernel, read_only
 from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows
@@ -77,6 +77,7 @@ def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse):
         hold(white, rank, scratch, joint_impulse)
 
 
+@in_callers
 @kernel
 def move_unheld(posed, white, impulse, scratch):
     """Write the whitened velocities that free motion and contact impulses would give without joints."""
@@ -86,6 +87,7 @@ def move_unheld(posed, white, impulse, scratch):
         add_rows(scratch.three, posed.segments[i], impulse[i, 0], impulse[i, 1], impulse[i, 2], scratch.alone)
 
 
+@in_callers
 @kernel
 def hold(white, rank, scratch, joint_impulse):
     """Impulses of the bilateral rows, from the difference between x with joints held and x without joints."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stiction.arrays.compiled import kernel, sums
+from stiction.arrays.compiled import in_callers, kernel, sums
 from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows, rows_dot
@@ -101,6 +101,7 @@ class Part(NamedTuple):
     lost: float  # momentum that no impulse explains, as a velocity
 
 
+@in_callers
 @kernel
 def scales(posed, white, i, scratch):
     """The velocity scale of a contact's island, and the same with an allowance for rounding, by which it is judged."""
@@ -186,6 +187,7 @@ def positive(square):
     return 0.0 if square < 0.0 else square
 
 
+@in_callers
 @kernel
 def demands(posed, white, scratch):
     """For each island: the motion that overlaps and joints demand, each by itself, and its heaviest contact.
@@ -216,6 +218,7 @@ def demands(posed, white, scratch):
             scratch.reach[j] = energy[j] + demand[j]
 
 
+@in_callers
 @kernel
 def own_terms(posed, white, impulse, joint_impulse, scratch):
     """Add to each tree the motion that each impulse alone gives it; the tree's own motion is what their sum leaves.
@@ -247,6 +250,7 @@ def own_terms(posed, white, impulse, joint_impulse, scratch):
                     terms[trees[b]] += pressed
 
 
+@in_callers
 @kernel
 def free_speed(posed, white, i, scratch):
     """The fastest free motion along contact i, in m/s, joints held or not; 0 if it cannot close in this step."""
@@ -268,6 +272,7 @@ def free_speed(posed, white, i, scratch):
     return max(size, ROUNDED / scale * (whole[segment[0]] + run_start(segment[2], segment[3], whole)))
 
 
+@in_callers
 @kernel
 def judge_trees(posed, white, bounded, scratch, found):
     """Judge the momentum of every tree and the energy of every island; `unbalanced` becomes a velocity.
@@ -304,6 +309,7 @@ def judge_trees(posed, white, bounded, scratch, found):
     return residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess
 
 
+@in_callers
 @kernel
 def judge_joints(posed, white, v, scratch, found):
     """Judge the bilateral rows, each against its own free motion; a row of rounding size counts as zero."""
@@ -379,6 +385,7 @@ def direction(slip, i):
     return slip[i, 0], slip[i, 1]
 
 
+@in_callers
 @kernel
 def judge_contact(law, part, impulse, u, i, size, against, found):
     """Add contact i to the certificate; size: velocity scale of its island; against: the scale it is judged by."""
@@ -436,6 +443,7 @@ def length(x, y):
     return math.hypot(x, y)
 
 
+@in_callers
 @kernel
 def tangential(law, part, radius, W, impulse, u):
     """Return (distance of p_t from the set that the law allows, deviation from opposing the slip), in m/s."""

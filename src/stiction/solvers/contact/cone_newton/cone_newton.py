@@ -26,7 +26,7 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import kernel, shared, workspace
+from stiction.arrays.compiled import in_callers, kernel, shared, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.problems.normal_form import SMALL, trim
@@ -200,16 +200,17 @@ def sizes(n: int, m: int, width: int) -> tuple[int, int]:
 def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, ints, p):
     """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`."""
     n, m, segments = len(p), len(given.free), given.segments
+
+    # Bodies at rest need no solve: the impulses of the start are the solution. Nothing is laid out for that.
+    violation = of_start(given, tau, start, floats[:m])
+    if violation <= tolerance:
+        copy_rows(start, p)
+        return SOLVED, 0, violation
+
     b = m // SIZE if of_free_bodies(segments, m) else 0
     contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
         n, m, b, given.rows.shape[2], floats, ints
     )
-
-    # Bodies at rest need no solve: the impulses of the start are the solution.
-    violation = of_start(given, tau, start, search.now.x)
-    if violation <= tolerance:
-        copy_rows(start, p)
-        return SOLVED, 0, violation
 
     # Units of the normal form: contact velocities without impulses, the residual that is small enough, the start.
     whole = Whole(given.rows, segments, offset, given.friction)
@@ -305,6 +306,7 @@ def relaxed(tolerance):
     return max(tolerance, min(STALL_FACTOR * tolerance, STALL_LIMIT))
 
 
+@in_callers
 @kernel
 def of_start(given, tau, start, x):
     """Violation of the law by the impulses of the start, DIVERGED if there are none or it is large; x: scratch."""
@@ -334,6 +336,7 @@ def of_start(given, tau, start, x):
     return largest
 
 
+@in_callers
 @kernel
 def survey(given, tau, tolerance, offset, weight):
     """Set the free contact velocities, and weights; returns the residual of the normal form at which to stop.
