@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Annotated as Array
 from typing import Any, NamedTuple
 
@@ -9,7 +13,7 @@ import numpy as np
 import pytest
 
 from stiction.arrays.compiled import kernel
-from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.layout import Floats, Ints, cut, layout
 
 
 class Inner(NamedTuple):
@@ -47,6 +51,37 @@ def test_arrays_fill_their_size_and_nothing_else(n, m):
     assert fill(n, m, np.ones(1), 2.0 * np.ones(1), floats, ints) == (3.0, 2)
     assert floats.tolist() == [1.0] * (n + 1) + [2.0] * (n * m) + [3.0] * (3 * min(n, m)) + [0.0, 0.0]
     assert ints.tolist() == [4] * m + [5, 0, 0]
+
+
+@kernel
+def third_of(buffer, start, rows, columns):
+    """The third number of a part of a buffer, and the part's axes."""
+    part = cut(buffer, start, (rows, columns, 2))
+    return part[0, 1, 0], part.shape
+
+
+def test_a_part_of_a_buffer():
+    assert third_of(np.arange(20.0), 5, 2, 3) == (7.0, (2, 3, 2))
+    assert getattr(third_of, "py_func", third_of)(np.arange(20.0), 5, 2, 3) == (7.0, (2, 3, 2))
+
+
+def test_a_part_that_goes_on_behind_its_buffer_is_refused_as_plain_python():
+    with pytest.raises(ValueError, match="reshape"):
+        cut(np.arange(20.0), 5, (4, 4))
+
+
+def test_a_part_that_goes_on_behind_its_buffer_is_refused_where_bounds_are_checked():
+    program = (
+        "import sys, numpy as np; sys.path.insert(0, sys.argv[1])\n"
+        "from test_layout import third_of\n"
+        "assert third_of(np.arange(20.0), 8, 2, 3)[0] == 10.0\n"
+        "try: third_of(np.arange(20.0), 9, 2, 3)\n"
+        "except IndexError: print('refused')\n"
+    )
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1"}
+    command = [sys.executable, "-c", program, str(Path(__file__).parent)]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "refused"
 
 
 def test_views_are_called_by_the_record_s_name():

@@ -19,17 +19,59 @@ lengths of the same names; `...` is all that is left of a buffer; any other fiel
 from __future__ import annotations
 
 import ast
+import math
 import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.arrays.compiled import shared
+from stiction.arrays.compiled import built, shared
 
 # The elements of an array; in an annotation its axes follow.
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+def make_cut() -> Any:
+    """Numba's intrinsic of `cut`: a slice and its reshaping take a hundred times as many instructions to compile."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+    from numba.np.arrayobj import make_array, populate_array
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def cut(typing: Any, buffer: Any, start: Any, shape: Any) -> Any:
+        part = types.Array(buffer.dtype, len(shape), "C", readonly=not buffer.mutable)
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            number = context.get_value_type(types.intp)
+            whole = make_array(buffer)(context, builder, arguments[0])
+            begin = context.cast(builder, arguments[1], signature.args[1], types.intp)
+            axes = [
+                context.cast(builder, value, kind, types.intp)
+                for value, kind in zip(cgutils.unpack_tuple(builder, arguments[2]), signature.args[2], strict=True)
+            ]
+            steps = [whole.itemsize]
+            for length in reversed(axes):
+                steps.insert(0, builder.mul(steps[0], length))
+            if context.enable_boundscheck:
+                end = builder.add(begin, builder.sdiv(steps[0], whole.itemsize))
+                room = builder.add(cgutils.unpack_tuple(builder, whole.shape)[0], number(1))
+                cgutils.do_boundscheck(context, builder, end, room)
+            made = make_array(part)(context, builder)
+            populate_array(
+                made, builder.gep(whole.data, [begin]), axes, steps[1:], whole.itemsize, whole.meminfo, whole.parent
+            )
+            return made._getvalue()
+
+        return part(buffer, start, shape), lower
+
+    return cut
+
+
+# Part of a flat buffer as an array of this shape, which is a tuple.
+cut = built(make_cut, lambda buffer, start, shape: buffer[start : start + math.prod(shape)].reshape(shape))
 
 
 class Field(NamedTuple):
@@ -56,7 +98,7 @@ class Laid(NamedTuple):
 def layout(record: Any, *lengths: str, **derived: str) -> tuple[Any, Any]:
     """The functions `sizes` and `views` of a record."""
     fields = [field_of(record, name, str(text)) for name, text in as_written(record).items()]
-    names = {"record": record}
+    names = {"record": record, "cut": cut}
     for field in fields:
         if field.where == "record":
             names[f"{field.name}_sizes"] = _laid_out[field.record].sizes
@@ -110,7 +152,7 @@ def cutting(fields: list[Field], lengths: tuple[str, ...], defined: list[str]) -
             values.append(f"given_{field.name}")
         elif field.where == "record":
             inner = ", ".join(_laid_out[field.record].lengths)
-            rest = ", ".join([*given([field]), f"floats[{place['floats']}:]", f"ints[{place['ints']}:]"])
+            rest = ", ".join([*given([field]), left("floats", place), left("ints", place)])
             lines.append(f"    of_{field.name} = {field.name}_views({inner}, {rest})")
             lines.append(f"    more_floats{number}, more_ints{number} = {field.name}_sizes({inner})")
             for where in place:
@@ -118,14 +160,18 @@ def cutting(fields: list[Field], lengths: tuple[str, ...], defined: list[str]) -
                 place[where] = f"{where}{number}"
             values.append(f"of_{field.name}")
         elif "Ellipsis" in field.axes:
-            values.append(f"{field.where}[{place[field.where]}:]")
+            values.append(left(field.where, place))
         else:
             end = f"{field.where}{number}"
             lines.append(f"    {end} = {place[field.where]} + {' * '.join(field.axes)}")
-            part = f"{field.where}[{place[field.where]}:{end}]"
-            values.append(part if len(field.axes) == 1 else f"{part}.reshape(({', '.join(field.axes)}))")
+            values.append(f"cut({field.where}, {place[field.where]}, ({', '.join(field.axes)},))")
             place[field.where] = end
     return [*lines, f"    return record({', '.join(values)})"]
+
+
+def left(where: str, place: dict[str, str]) -> str:
+    """All of a buffer from here on."""
+    return f"cut({where}, {place[where]}, (len({where}) - {place[where]},))"
 
 
 def given(fields: list[Field]) -> list[str]:
