@@ -62,6 +62,7 @@ def folder(tmp_path, monkeypatch):
     (given / "press.xml").write_text(PRESS)
     (given / "broken.xml").write_text(FALLING.replace("</worldbody>", ""))
     (given / "twisting.xml").write_text(FALLING.replace('size="0.1"', 'size="0.1" condim="4"'))
+    (given / "conveyor.xml").write_text(FALLING.replace('size="0.1"', 'size="0.1" surfacevel="1 0 0 0 0 0"'))
     one_ball().save(given / "ball.npz")
     (given / "cut.npz").write_bytes((given / "ball.npz").read_bytes()[:400])
     (given / "cut.dat").write_text("3\n1\n")
@@ -438,12 +439,12 @@ def test_rolling_friction_is_left_out_on_request(folder, capsys):
 
 
 def test_messages_name_options_not_arguments(folder, capsys):
-    assert main(["run", "../given/twisting.xml"]) == 2
+    assert main(["run", "../given/twisting.xml", "--law", "pyramid", "--seconds", "0.5"]) == 2
     told = capsys.readouterr().err
     assert "set condim to 3, or pass --ignore torsion, which takes it as 3" in told
     assert "ignore=" not in told
-    assert main(["doctor", "../given/twisting.xml"]) == 2
-    assert "pass --ignore torsion" in capsys.readouterr().out
+    assert main(["doctor", "../given/conveyor.xml"]) == 2
+    assert "pass --ignore surfacevel" in capsys.readouterr().out
     (folder / "a.urdf").write_text(
         '<robot name="r"><link name="l"><visual><geometry><mesh filename="package://arm/a.stl"/></geometry></visual>'
         "</link></robot>"
@@ -524,11 +525,11 @@ def test_doctor(folder, capsys):
 
 
 def test_doctor_tells_what_is_wrong(folder, capsys):
-    assert main(["doctor", "../given/twisting.xml"]) == 2
+    assert main(["doctor", "../given/conveyor.xml"]) == 2
     told = capsys.readouterr()
-    assert "condim 4 or 6" in told.out
-    assert "--ignore torsion" in told.err
-    assert main(["doctor", "../given/twisting.xml", "--ignore", "torsion"]) == 0
+    assert "surfacevel (moving surfaces)" in told.out
+    assert "--ignore surfacevel" in told.err
+    assert main(["doctor", "../given/conveyor.xml", "--ignore", "surfacevel"]) == 0
     capsys.readouterr()
     assert main(["doctor", "../given/stuck.xml"]) == 1
     told = capsys.readouterr().out

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from stiction.arrays.compiled import kernel, sums
 from stiction.arrays.dense import dot, subtract_multiple
+from stiction.arrays.vectors import add_multiple, column, inner, total_size
 
 
 @kernel
@@ -20,23 +21,16 @@ def row_dot(row, segment, x):
 
 
 @sums
-def rows_dot(rows, segment, x):
-    """A contact's three rows times x."""
-    r0, r1, r2 = rows[0], rows[1], rows[2]
-    u0, u1, u2 = 0.0, 0.0, 0.0
+def rows_dot(rows, segment, x, zero):
+    """A contact's rows times x; zero: as many of them as there are."""
+    u = zero
     start, length = segment[0], segment[1]
     for j in range(length):
-        xj = x[start + j]
-        u0 += r0[j] * xj
-        u1 += r1[j] * xj
-        u2 += r2[j] * xj
+        u = add_multiple(u, x[start + j], column(rows, j, zero))
     other = segment[2] - length
     for j in range(length, length + segment[3]):
-        xj = x[other + j]
-        u0 += r0[j] * xj
-        u1 += r1[j] * xj
-        u2 += r2[j] * xj
-    return u0, u1, u2
+        u = add_multiple(u, x[other + j], column(rows, j, zero))
+    return u
 
 
 @kernel
@@ -49,17 +43,16 @@ def add_row(row, segment, factor, x):
 
 
 @sums
-def add_rows(rows, segment, p0, p1, p2, x):
-    """x += a contact's three rows times p."""
-    if p0 == 0.0 and p1 == 0.0 and p2 == 0.0:
+def add_rows(rows, segment, p, x):
+    """x += a contact's rows times p."""
+    if total_size(p) == 0.0:
         return
-    r0, r1, r2 = rows[0], rows[1], rows[2]
     start, length = segment[0], segment[1]
     for j in range(length):
-        x[start + j] += p0 * r0[j] + p1 * r1[j] + p2 * r2[j]
+        x[start + j] += inner(p, column(rows, j, p))
     other = segment[2] - length
     for j in range(length, length + segment[3]):
-        x[other + j] += p0 * r0[j] + p1 * r1[j] + p2 * r2[j]
+        x[other + j] += inner(p, column(rows, j, p))
 
 
 @kernel

@@ -40,8 +40,24 @@ class Report:
 def inspect(model: Any, ignore: tuple[str, ...] = ()) -> Report:
     """Go through a model."""
     refused = dict(refusals(model))
-    dropped = tuple(f"{refused.pop(name)} (on request)" for name in ignore if name in refused)
-    return Report(tuple(uses(model)), (*ignores(model), *dropped), tuple(refused.values()))
+    dropped = [f"{refused.pop(name)} (on request)" for name in ignore if name in refused]
+    turning = twisting(model)
+    used = list(uses(model))
+    if turning and "torsion" in ignore:
+        dropped.append(f"torsional and rolling friction (condim 4 and 6) of {listed(turning)} (on request)")
+    elif turning:
+        used.append(f"torsional and rolling friction (condim 4 and 6) of {listed(turning)}, exactly")
+    return Report(tuple(used), (*ignores(model), *dropped), tuple(refused.values()))
+
+
+def twisting(model: Any) -> list[str]:
+    """Geoms and pairs with torsional or rolling friction."""
+    geoms = np.flatnonzero(colliding(model) & (model.geom_condim > 3)).tolist()
+    pairs = np.flatnonzero(model.pair_dim > 3).tolist()
+    return [
+        *(name_of(model, mj.mjtObj.mjOBJ_GEOM, each) for each in geoms),
+        *(name_of(model, mj.mjtObj.mjOBJ_PAIR, each) for each in pairs),
+    ]
 
 
 def counted(number: int, what: str, many: str = "") -> str:
@@ -171,19 +187,6 @@ def integrators(model: Any) -> Iterator[str]:
 def refusals(model: Any) -> Iterator[tuple[str, str]]:
     if model.nflex:
         yield "flex", f"{counted(model.nflex, 'flexible body', 'flexible bodies')}: only rigid bodies are supported"
-    geoms = colliding(model)
-    twisting = [
-        *(name_of(model, mj.mjtObj.mjOBJ_GEOM, g) for g in np.flatnonzero(geoms & (model.geom_condim > 3)).tolist()),
-        *(name_of(model, mj.mjtObj.mjOBJ_PAIR, p) for p in np.flatnonzero(model.pair_dim > 3).tolist()),
-    ]
-    if twisting:
-        yield (
-            "torsion",
-            (
-                f"condim 4 or 6 (torsional or rolling friction) of {listed(twisting)}: "
-                "set condim to 3, or pass ignore=('torsion',), which takes it as 3"
-            ),
-        )
     moving = [name_of(model, mj.mjtObj.mjOBJ_GEOM, g) for g in np.flatnonzero(model.geom_surfacevel.any(1)).tolist()]
     if moving:
         yield (

@@ -45,7 +45,7 @@ DATA = (
 CONTACT = ("dist", "pos", "frame", "friction", "dim", "geom", "efc_address", "exclude")
 # Places in `Memory.where`; those from HEADER on belong to `shadow`.
 SIZE, DIST, POS, FRAME, FRICTION, DIM, GEOM, ADDRESS, EXCLUDE = range(9)
-HEADER, WORDS, CONE, THEIRS, OURS = range(9, 14)
+HEADER, WORDS, CONE, THEIRS, OURS, WIDEST = range(9, 15)
 
 ELLIPTIC = 1  # mjCONE_ELLIPTIC
 
@@ -62,7 +62,7 @@ class Memory(NamedTuple):
     data: NDArray[np.void]  # (1,) record of mjData; addresses after `contact` change at every position stage
     # Size of mjContact and the offset of each field of CONTACT in it; bytes of the sizes that mjModel begins with; ints
     # of its sizes, flags and options; the cone that the user's model asks for; addresses of the user's model and of its
-    # shadow, 0 if there is none.
+    # shadow, 0 if there is none; the most directions of a contact that are taken, 3 without torsion and rolling.
     where: NDArray[np.int64]
 
 
@@ -111,7 +111,7 @@ def layouts() -> Layouts:
     structs = import_module("mujoco.introspect.structs").STRUCTS
     model, data, contact = (Struct(structs, structs[name].fields) for name in ("mjModel", "mjData", "mjContact"))
     header, words = model.place("flg_gravcomp")[0], model.place("vis")[0] // 4
-    places = [contact.size, *(contact.place(name)[0] for name in CONTACT), header, words, ELLIPTIC, 0, 0]
+    places = [contact.size, *(contact.place(name)[0] for name in CONTACT), header, words, ELLIPTIC, 0, 0, 3]
     return Layouts(model.dtype(MODEL), data.dtype(DATA), np.array(places))
 
 

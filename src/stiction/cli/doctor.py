@@ -123,7 +123,8 @@ def contacts(simulation: Any, advice: list[str]) -> Iterator[str]:
     report = simulation.report
     solution = report.solution
     found = simulation.engine.gathered
-    modes = ", ".join(f"{int((solution.mode == mode).sum())} {mode.name.lower()}" for mode in Mode)
+    counts = {mode: int((solution.mode == mode).sum()) for mode in Mode}
+    modes = ", ".join(f"{count} {mode.name.lower()}" for mode, count in counts.items() if count or mode <= Mode.SLIDE)
     limits = int((found.kind != 0).sum())
     joints = f" and {counted(limits, 'limit or dry friction', 'limits or dry frictions')} of joints" if limits else ""
     yield f"{counted(found.n - limits, 'contact')}{joints}: {modes}"

@@ -50,8 +50,8 @@ def set_external(model, data, where):
         if row < 0:
             continue
         frame, spot, geoms = floats(contact + where[FRAME]), floats(contact + where[POS]), ints(contact + where[GEOM])
-        normal, first, second = force[row], 0.0, 0.0
-        if ints(contact + where[DIM])[0] > 1:
+        normal, first, second, dim = force[row], 0.0, 0.0, ints(contact + where[DIM])[0]
+        if dim > 1:
             first, second = force[row + 1], force[row + 2]
         if normal == 0.0 and first == 0.0 and second == 0.0:
             continue
@@ -65,6 +65,13 @@ def set_external(model, data, where):
             add_at(model, data, one, spot[0], spot[1], spot[2], -fx, -fy, -fz)
         if two > 0:
             add_at(model, data, two, spot[0], spot[1], spot[2], fx, fy, fz)
+
+        # Torsion and rolling friction are torques about the normal and the tangents.
+        for c in range(3, dim):
+            for a in range(3):
+                turning = force[row + c] * frame[3 * (c - 3) + a]
+                outer[6 * one + a] -= turning if one > 0 else 0.0
+                outer[6 * two + a] += turning if two > 0 else 0.0
 
 
 @kernel

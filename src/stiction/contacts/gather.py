@@ -4,7 +4,9 @@ Three kinds of unilateral constraints become contacts with rows n, t1, t2:
 
 - a contact between geoms: gap is the true distance; mu the sliding coefficient, zero for condim 1. Unequal
   coefficients mu1, mu2 along the tangents are exact as well: with t_i scaled by mu_i / max(mu1, mu2) the ellipse of
-  friction becomes a disc, and sliding still dissipates most.
+  friction becomes a disc, and sliding still dissipates most. So are torsional and rolling friction (condim 4 and 6),
+  whose rows follow as further tangents, scaled by their coefficients, in m, over mu: all together friction is the
+  elliptic cone that MuJoCo means, sum (f_i / mu_i)² <= f_n².
 - a limit of a joint or tendon: no tangents, mu = 0.
 - dry friction of a joint or tendon, |p| <= b = dt · frictionloss: a velocity is added that nothing else is coupled to,
   with mass a and free velocity -b/a; it must not be negative, so that its impulse is always b. It is the normal
@@ -29,7 +31,7 @@ from stiction.arrays.layout import Floats, Ints, layout
 from stiction.bodies.dynamics import block_sizes, fill_blocks
 from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
 from stiction.bodies.pointers import floats, ints
-from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE
+from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE, WIDEST
 from stiction.contacts.rows import TOO_MANY, copy_row, largest_entry, segment_of, trees_of_contact, trees_of_row
 from stiction.errors import InvalidScene
 
@@ -46,8 +48,8 @@ MIN_MU = 1e-5  # mjMINMU: MuJoCo's value for friction 0
 PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
 
 # Indices of the counts that `measure` writes.
-BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, SCRATCH = range(8)
-COUNTS = 8
+BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, DIRECTIONS, SCRATCH = range(9)
+COUNTS = 9
 
 PROBLEMS = {
     1: "contacts must be posed with the elliptic cone: set model.opt.cone to elliptic, or use a `Shadow` of the model",
@@ -73,7 +75,7 @@ class Constraints(NamedTuple):
 
     mass: Array[Floats, "entries"]  # the dense symmetric blocks of M + dt D, one after the other
     free: Array[Floats, "m"]  # velocity without contact
-    rows: Array[Floats, "n", 3, "width"]  # n, t1, t2 at the velocities of `segments`
+    rows: Array[Floats, "n", "d", "width"]  # n, t1, t2 at the velocities of `segments`
     friction: Array[Floats, "n"]  # mu
     gap: Array[Floats, "n"]  # distance, in m or rad; negative where bodies overlap
     spot: Array[Floats, "n", 3]  # place of a contact in the frame of its second geom; the side of a limit
@@ -92,9 +94,13 @@ class Constraints(NamedTuple):
         return len(self.gap)
 
     def dense(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Mass (m, m), contact rows (n, 3, m) and bilateral rows (j, m), for small problems."""
+        """Mass (m, m), contact rows (n, d, m) and bilateral rows (j, m), for small problems."""
         m = len(self.free)
-        mass, rows, joints = np.zeros((m, m)), np.zeros((self.n, 3, m)), np.zeros((len(self.joint_gap), m))
+        mass, rows, joints = (
+            np.zeros((m, m)),
+            np.zeros((self.n, self.rows.shape[1], m)),
+            np.zeros((len(self.joint_gap), m)),
+        )
         place = 0
         for start, end in zip(self.starts[:-1], self.starts[1:], strict=True):
             size = end - start
@@ -107,7 +113,7 @@ class Constraints(NamedTuple):
         return mass, rows, joints
 
 
-LENGTHS = ("blocks", "m", "entries", "n", "width", "j", "joint_width")  # of arrays, and the first of the counts
+LENGTHS = ("blocks", "m", "entries", "n", "width", "j", "joint_width", "d")  # of arrays, and the first of the counts
 sizes, views = layout(Constraints, *LENGTHS)
 
 
@@ -153,7 +159,7 @@ def measure(model, data, where, counts, kept):
         return BAD + 3 * i + BAD_FREE
 
     # MuJoCo lists the contacts of a pair one after the other: the trees are the same for all of them.
-    dry, touching, width, joint_width = d.nf, 0, 0, 0
+    dry, touching, width, joint_width, directions = d.nf, 0, 0, 0, 3
     kinds = ints(d.efc_type)
     first = 0
     while first < d.ncon:
@@ -178,6 +184,8 @@ def measure(model, data, where, counts, kept):
             if kinds[address] == PYRAMIDAL:
                 return 1
             if not (superfluous(model, data, where, i, first, end) or immovable(model, data, address)):
+                if min(ints(d.contact + i * where[SIZE] + where[DIM])[0], where[WIDEST]) > 3:
+                    directions = 6
                 kept[touching] = i
                 width = max(width, length)
                 touching += 1
@@ -207,6 +215,7 @@ def measure(model, data, where, counts, kept):
     counts[WIDTH] = width
     counts[JOINTS] = d.ne
     counts[JOINT_WIDTH] = joint_width
+    counts[DIRECTIONS] = directions
     counts[SCRATCH] = m.nv + largest * largest
     return 0
 
@@ -235,15 +244,14 @@ def fill(model, data, where, kept, to, scratch):
         pair[i, 0], pair[i, 1] = geoms[0], geoms[1]
         gap[i] = floats(contact + where[DIST])[0]
         spot_in_frame(data, floats(contact + where[POS]), geoms[1], spot[i])
-        mu, one, two = disc_of(contact, where)
-        friction[i] = mu
+        mu = friction[i] = coefficient(contact, where)
         copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
-        if ints(contact + where[DIM])[0] == 1:
-            clear(rows[i, 1])
-            clear(rows[i, 2])
-        else:
-            copy_row(model, data, row + 1, one, segments[i], rows[i, 1])
-            copy_row(model, data, row + 2, two, segments[i], rows[i, 2])
+        dim = ints(contact + where[DIM])[0]
+        for c in range(1, rows.shape[1]):
+            if c < dim:
+                copy_row(model, data, row + c, part_of(contact, where, c, mu), segments[i], rows[i, c])
+            else:
+                clear(rows[i, c])
 
     # Limits of joints and tendons: a normal row without friction.
     i = touching
@@ -253,8 +261,8 @@ def fill(model, data, where, kept, to, scratch):
         named(data, row, LIMIT, i, kind, address, source, pair)
         gap[i], friction[i] = position[row], 0.0
         copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
-        clear(rows[i, 1])
-        clear(rows[i, 2])
+        for c in range(1, rows.shape[1]):
+            clear(rows[i, c])
         spot[i, 0], spot[i, 1], spot[i, 2] = side(rows[i, 0]), 0.0, 0.0
         i += 1
 
@@ -275,7 +283,8 @@ def fill(model, data, where, kept, to, scratch):
         clear(rows[i, 0])
         rows[i, 0, 0] = 1.0
         copy_row(model, data, row, 1.0, segments[i], rows[i, 1])
-        clear(rows[i, 2])
+        for c in range(2, rows.shape[1]):
+            clear(rows[i, c])
         clear(spot[i])
         i += 1
 
@@ -393,15 +402,27 @@ def named(data, row, what, i, kind, address, source, pair):
 
 
 @kernel
-def disc_of(contact, where):
-    """The coefficient of friction, and the factors of the tangents that turn its ellipse into a disc."""
-    coefficients = floats(contact + where[FRICTION])
-    one, two = coefficients[0], coefficients[1]
-    mu = max(one, two)
-    if ints(contact + where[DIM])[0] == 1 or mu <= MIN_MU:
-        return 0.0, 1.0, 1.0
-    one, two = one if one > MIN_MU else 0.0, two if two > MIN_MU else 0.0
-    return mu, one / mu, two / mu
+def coefficient(contact, where):
+    """The coefficient of friction: that of sliding, the larger of two; 1, in 1/m, where only turning is resisted."""
+    coefficients, dim = floats(contact + where[FRICTION]), min(ints(contact + where[DIM])[0], where[WIDEST])
+    if dim == 1:
+        return 0.0
+    mu = max(coefficients[0], coefficients[1])
+    if mu > MIN_MU:
+        return mu
+    for c in range(3, dim):
+        if coefficients[c - 1] > MIN_MU:
+            return 1.0
+    return 0.0
+
+
+@kernel
+def part_of(contact, where, c, mu):
+    """The factor of tangent c, from 1 on, that turns the ellipse of friction into a disc."""
+    own = floats(contact + where[FRICTION])[c - 1]
+    if mu == 0.0:
+        return 1.0
+    return own / mu if own > MIN_MU else 0.0
 
 
 @kernel

@@ -37,8 +37,9 @@ def carry(model, last, impulse, now, taken, previous, start):
         taken[i] = 0
     match_contacts(model, last.spot, last.pair, now.spot, now.pair, taken, previous)
     for i in range(len(previous)):
-        for c in range(3):
-            start[i, c] = impulse[previous[i], c] if previous[i] >= 0 else 0.0
+        for c in range(start.shape[1]):
+            known = previous[i] >= 0 and c < impulse.shape[1]
+            start[i, c] = impulse[previous[i], c] if known else 0.0
 
 
 @kernel

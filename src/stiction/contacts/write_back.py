@@ -20,7 +20,7 @@ from stiction.bodies.inputs import MAXVAL
 from stiction.bodies.pointers import floats, ints
 from stiction.bodies.structs import ADDRESS, CONE, DIM, FRICTION, SIZE
 from stiction.contacts.body_forces import set_body_forces
-from stiction.contacts.gather import CONTACT, DRY, disc_of
+from stiction.contacts.gather import CONTACT, DRY, coefficient, part_of
 from stiction.errors import InvalidScene
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def write_back(
     impulse: NDArray[np.float64],
     joint_impulse: NDArray[np.float64],
 ) -> None:
-    """velocity (m,), impulse (n, 3) in N s and joint_impulse (j,) of the problem that these constraints pose."""
+    """velocity (m,), impulse (n, d) in N s and joint_impulse (j,) of the problem that these constraints pose."""
     problem = write(memory.model, memory.data, memory.where, found, velocity, impulse, joint_impulse)
     if problem != WRITTEN:
         k = int(problem) - NOT_FINITE
@@ -77,21 +77,20 @@ def write(model, data, where, of, velocity, impulse, joint_impulse):
     for row in range(d.nefc):
         force[row] = 0.0
 
-    # Forces of contacts in MuJoCo's own tangents (`disc_of` scaled ours), then their sum on the velocities.
+    # Forces of contacts in MuJoCo's own tangents (`part_of` scaled ours), then their sum on the velocities.
     for i in range(n):
         row = address[i]
         if kind[i] == CONTACT:
             contact = d.contact + source[i] * where[SIZE]
-            _, one, two = disc_of(contact, where)
+            mu = coefficient(contact, where)
             force[row] = impulse[i, 0] / dt
-            if ints(contact + where[DIM])[0] > 1:
-                force[row + 1] = one * impulse[i, 1] / dt
-                force[row + 2] = two * impulse[i, 2] / dt
+            for c in range(1, min(ints(contact + where[DIM])[0], impulse.shape[1])):
+                force[row + c] = part_of(contact, where, c, mu) * impulse[i, c] / dt
         elif kind[i] == DRY:
             force[row] = impulse[i, 1] / dt
         else:
             force[row] = impulse[i, 0] / dt
-        for c in range(3):
+        for c in range(impulse.shape[1]):
             add_force(rows[i, c], segments[i], impulse[i, c] / dt, m.nv, total)
 
     # Forces of bilateral rows, which MuJoCo lists first.

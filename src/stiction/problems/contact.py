@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.arrays.vectors import ZEROS
 from stiction.errors import InvalidProblem, UnsymmetricMatrix
 from stiction.problems.laws import Coulomb, Law
 from stiction.problems.lcp import array, finite, square, vector
@@ -41,6 +42,7 @@ KIND = "ContactProblem"
 WHITE_WITHOUT = {"law", "friction", "viscosity", "slip"}  # what the normal form does not depend on
 REPLACEABLE = ("law", "friction", "velocity", "gap_rate", "joint_rate", "viscosity", "slip")
 NO_ROWS = np.zeros(0, np.int64)
+DIMENSIONS = {1: 2, 2: 3, 3: 6, 5: 6}  # by the number of tangents
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,16 +53,23 @@ class ContactProblem:
         other; None in Delassus form
     trees: (b + 1,) where the velocities of each block of the mass begin
     velocity: (m,) the velocity without contact, v_free = v + dt M⁻¹ f
-    rows: (n, 3, k) rows n, t1, t2 of each contact, at the velocities that it touches
+    rows: (n, d, k) rows of each contact, at the velocities that it touches: n, t1, t2 and, if d is 6 and not 3, the
+        turns about n, t1 and t2
     segments: (n, 4) start and length of the two runs of velocities that a contact touches
-    friction: (n,) coefficients mu
+    friction: (n,) coefficients mu; given as (n, 2), (n, 3) or (n, 5), one for each tangent, those of turning in m
     gap_rate: (n,) gap / dt, or e v_n with restitution
     joints, joint_rate: (j, m), (j,) bilateral rows
     viscosity: (n,) impulse per sliding velocity, for `Viscous`
     slip: (n, 2) direction of sliding where that is already known, NaN where it is not
     law: how contacts act
     delassus, offset: (3n, 3n), (3n,) W and q of u = W p + q, in Delassus form
-    dim: 3, or 2 if there is one tangent only
+    dim: 3, or 2 if there is one tangent only, or 6 with torsional or rolling friction
+    ratio: (n, d - 1) coefficients of the tangents over mu, by which their rows were multiplied, so that friction is
+        |p_t| <= mu p_n for all of them together; None if they are alike
+
+    Torsional friction resists turning about the normal, rolling friction that about the tangents: with coefficients
+    mu_i, friction is sum (p_i / mu_i)² <= p_n² over all tangents, as in MuJoCo's elliptic cone. Impulses and velocities
+    are along `rows`, multiplied as they are; `solution.as_given` has them along the rows that were given.
     """
 
     mass: NDArray[np.float64] | None
@@ -78,6 +87,7 @@ class ContactProblem:
     delassus: NDArray[np.float64] | None
     offset: NDArray[np.float64] | None
     dim: int
+    ratio: NDArray[np.float64] | None = None
 
     def __init__(
         self,
@@ -99,7 +109,7 @@ class ContactProblem:
         normals = rows_of("normal", normal, m)
         n = len(normals)
         tangents, dim = tangents_of(tangent, n, (m,))
-        rows = np.zeros((n, 3, m))
+        rows = np.zeros((n, max(3, dim), m))
         rows[:, 0], rows[:, 1 : 1 + tangents.shape[1]] = normals, tangents
         segments = np.tile(np.array([0, m, 0, 0]), (n, 1))
         self._set(
@@ -134,7 +144,7 @@ class ContactProblem:
         n = len(pairs)
         normals = shaped("normal", normal, (n, 2, 6))
         tangents, dim = tangents_of(tangent, n, (2, 6))
-        rows = np.zeros((n, 3, 12))
+        rows = np.zeros((n, max(3, dim), 12))
         present = np.repeat(pairs >= 0, 6, axis=1)
         rows[:, 0] = np.where(present, normals.reshape(n, 12), 0.0)
         rows[:, 1 : 1 + tangents.shape[1]] = np.where(present[:, None], tangents.reshape(n, tangents.shape[1], 12), 0.0)
@@ -196,7 +206,7 @@ class ContactProblem:
         normals = shaped("normal", normals, (n, max(given, k)))
         tangents, dim = tangents_of(tangent, n, (max(given, k),))
         inside = np.arange(k) < lengths.sum(axis=1)[:, None]
-        rows = np.zeros((n, 3, k))
+        rows = np.zeros((n, max(3, dim), k))
         rows[:, 0] = np.where(inside, normals[:, :k], 0.0)
         rows[:, 1 : 1 + tangents.shape[1]] = np.where(inside[:, None], tangents[:, :, :k], 0.0)
         segments = np.zeros((n, 4), np.int64)
@@ -249,15 +259,18 @@ class ContactProblem:
     ) -> None:  # fmt: skip
         """Check what all forms share, and keep everything read-only."""
         n, m = len(rows), velocity.size
-        check_law(law, viscosity)
+        check_law(law, viscosity, rows.shape[1])
         bilateral = np.zeros((0, m)) if joints is None else rows_of("joints", joints, m)
+        mu, ratio = coefficients(friction, n, dim)
+        if ratio is not None:
+            rows[:, 1:] *= ratio[:, :, None]
         fields = {
             "mass": mass,
             "trees": np.asarray(trees, np.int64),
             "velocity": velocity,
             "rows": rows,
             "segments": segments,
-            "friction": at_least_zero("friction", friction, n),
+            "friction": mu,
             "gap_rate": np.zeros(n) if gap_rate is None else vector(KIND, "gap_rate", gap_rate, n, "normal"),
             "joints": bilateral,
             "joint_rate": np.zeros(len(bilateral))
@@ -269,6 +282,7 @@ class ContactProblem:
             "delassus": delassus,
             "offset": offset,
             "dim": dim,
+            "ratio": ratio,
         }
         keep(self, fields)
 
@@ -276,7 +290,8 @@ class ContactProblem:
     def from_checked(cls, **fields: Any) -> ContactProblem:
         """A problem of fields that are known to be right; what is not given is none, and nothing is copied."""
         n, m = len(fields["rows"]), fields["velocity"].size
-        given = {"viscosity": None, "slip": None, "delassus": None, "offset": None, "dim": 3, **fields}
+        given = {"viscosity": None, "slip": None, "delassus": None, "offset": None, **fields}
+        given.setdefault("dim", fields["rows"].shape[1])
         if given.get("gap_rate") is None:
             given["gap_rate"] = np.zeros(n)
         if given.get("joints") is None:
@@ -306,7 +321,7 @@ class ContactProblem:
                 fields[name] = None if value is None else slips(value, n)
             else:
                 fields[name] = vector(KIND, name, value, getattr(self, name).size, "the problem replaced")
-        check_law(fields["law"], fields["viscosity"])
+        check_law(fields["law"], fields["viscosity"], self.rows.shape[1])
         fields.pop("posed", None)
         if not WHITE_WITHOUT.issuperset(changes):
             fields.pop("whitened", None)
@@ -345,8 +360,13 @@ class ContactProblem:
         return self.dense_rows()[:, 1 : self.dim]
 
     def dense_rows(self) -> NDArray[np.float64]:
-        """(n, 3, m) all rows over all velocities."""
+        """(n, d, m) all rows over all velocities."""
         return densified(self.rows, self.segments, self.m)
+
+    @property
+    def zero(self) -> Any:
+        """The impulse of a contact that has none, as kernels take it."""
+        return ZEROS[self.rows.shape[1]]
 
     @cached_property
     def posed(self) -> Posed:
@@ -424,6 +444,17 @@ def keep(problem: ContactProblem, fields: dict[str, Any]) -> None:
         object.__setattr__(problem, name, frozen(value) if isinstance(value, np.ndarray) else value)
 
 
+def with_ratio(problem: ContactProblem, ratio: Any) -> ContactProblem:
+    """The same, whose rows are known to have been multiplied by these coefficients over mu; None if they were not."""
+    if ratio is None:
+        return problem
+    shape = (problem.n, problem.rows.shape[1] - 1)
+    known = array(KIND, "ratio", ratio)
+    if known.shape != shape or not (np.isfinite(known) & (known >= 0.0)).all():
+        raise InvalidProblem(f"{KIND}: ratio must have shape {shape}, finite and not negative, got {known.shape}")
+    return from_fields({**vars(problem), "ratio": known})
+
+
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """The same, as a view that cannot be written to."""
     if array.flags.writeable:
@@ -432,16 +463,21 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def check_law(law: Any, viscosity: Any) -> None:
+def check_law(law: Any, viscosity: Any, directions: int = 3) -> None:
     if not isinstance(law, Law):
         raise InvalidProblem(f"{KIND}: law must be a law such as Coulomb(), got {law!r}")
     if law.viscous and viscosity is None:
         raise InvalidProblem(f"{KIND}: the law Viscous needs viscosity, one number a contact, in N s / (m/s)")
+    if directions > 3 and law.kind != "cone":
+        raise InvalidProblem(
+            f"{KIND}: torsional and rolling friction need the law Coulomb() on the cone, not {law}; leave out the rows "
+            "after the second tangent"
+        )
 
 
 def densified(rows: NDArray[np.float64], segments: NDArray[np.int64], m: int) -> NDArray[np.float64]:
-    """(n, 3, m) rows over all velocities."""
-    dense = np.zeros((len(rows), 3, m))
+    """(n, d, m) rows over all velocities."""
+    dense = np.zeros((*rows.shape[:2], m))
     entry = np.arange(rows.shape[2])
     first, second = segments[:, 1:2], segments[:, 3:4]
     column = entry + np.where(entry < first, segments[:, 0:1], segments[:, 2:3] - first)
@@ -469,16 +505,43 @@ def rows_of(name: str, value: Any, m: int) -> NDArray[np.float64]:
 
 
 def tangents_of(value: Any, n: int, tail: tuple[int, ...]) -> tuple[NDArray[np.float64], int]:
-    """Two tangent rows a contact, or one in the plane."""
+    """Two tangent rows a contact, or one in the plane; one or three more with torsion, or torsion and rolling."""
     result = array(KIND, "tangent", value)
     if n == 0:
         return np.zeros((0, 2, *tail)), 3
     if result.shape == (n, *tail):
         result = result[:, None]
-    if result.shape not in ((n, 1, *tail), (n, 2, *tail)):
+    if result.shape not in [(n, count, *tail) for count in DIMENSIONS]:
         wanted = (n, 2, *tail)
-        raise InvalidProblem(f"{KIND}: tangent must have shape {wanted} (or one row a contact), got {result.shape}")
-    return finite(KIND, "tangent", result), 1 + result.shape[1]
+        raise InvalidProblem(
+            f"{KIND}: tangent must have shape {wanted}, or 1 (in the plane), 3 (with torsion) or 5 (and rolling) rows "
+            f"a contact, got {result.shape}"
+        )
+    return finite(KIND, "tangent", result), DIMENSIONS[result.shape[1]]
+
+
+def coefficients(value: Any, n: int, dim: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """mu of each contact, and (n, d - 1) the coefficient of each tangent over it; None if all are alike."""
+    given = array(KIND, "friction", value)
+    if given.ndim != 2:
+        return at_least_zero("friction", value, n), None
+    counts = {2: (1,), 3: (2,), 6: (3, 5)}[dim]
+    if given.shape not in [(n, count) for count in counts]:
+        many = " or ".join(str(count) for count in counts)
+        raise InvalidProblem(
+            f"{KIND}: friction must have shape ({n},), or ({n}, {many}) with a coefficient for each tangent, got "
+            f"{given.shape}"
+        )
+    finite(KIND, "friction", given)
+    if (given < 0.0).any():
+        i, k = (int(each) for each in np.argwhere(given < 0.0)[0])
+        raise InvalidProblem(f"{KIND}: friction must not be negative, but friction[{i}, {k}] = {given[i, k]:g}")
+    # That of sliding, the larger of two; where only turning is resisted, 1.
+    mu = given[:, :2].max(axis=1)
+    mu = np.where(mu > 0.0, mu, given.any(axis=1).astype(float))
+    ratio = np.zeros((n, max(3, dim) - 1))
+    ratio[:, : given.shape[1]] = given / np.where(mu > 0.0, mu, 1.0)[:, None]
+    return mu, ratio
 
 
 def mass_matrix(value: Any) -> NDArray[np.float64]:

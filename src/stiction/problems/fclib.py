@@ -71,6 +71,8 @@ def write(problem: ContactProblem, path: str | os.PathLike[str]) -> None:
         )
     if problem.slip is not None and not np.isnan(problem.slip).all():
         raise InvalidProblem("save: FCLIB has no place for known slip directions; save as .npz")
+    if problem.rows.shape[1] > 3:
+        raise InvalidProblem("save: FCLIB has no place for torsional and rolling friction; save as .npz")
     with optional.h5py().File(path, "w") as file:
         root = file.create_group("fclib_local" if problem.mass is None else "fclib_global")
         root["spacedim"] = np.array([problem.dim], np.int32)

@@ -27,7 +27,7 @@ import numpy as np
 
 from stiction.disk import check_archive, written_whole
 from stiction.errors import InvalidProblem
-from stiction.problems.contact import ContactProblem
+from stiction.problems.contact import ContactProblem, with_ratio
 from stiction.problems.laws import LAWS, Law
 from stiction.problems.lcp import LCP, BoxLCP
 
@@ -136,9 +136,9 @@ def _contact_fields(problem: ContactProblem) -> dict[str, Any]:
         fields |= {"normal": rows[:, 0], "tangent": rows[:, 1:dim]}
     else:
         bodies = np.where(problem.segments[:, 1::2] > 0, problem.segments[:, 0::2] // 6, -1)
-        by_body = rows.reshape(n, 3, 2, 6)
+        by_body = rows.reshape(n, -1, 2, 6)
         fields |= {"form": "bodies", "bodies": bodies, "normal": by_body[:, 0], "tangent": by_body[:, 1:dim]}
-    optional = {name: getattr(problem, name) for name in OPTIONAL}
+    optional = {name: getattr(problem, name) for name in (*OPTIONAL, "ratio")}
     return fields | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -150,15 +150,16 @@ def _contact(path: Path, archive: Any) -> ContactProblem:
     law = _law(path, str(_field(path, archive, "law")))
     dim = _field(path, archive, "dim")
     optional = {name: _field(path, archive, name) for name in OPTIONAL if name in archive.files}
+    ratio = _field(path, archive, "ratio") if "ratio" in archive.files else None
     try:
         if form == "delassus":
             whole = int(dim) if dim.ndim == 0 and dim.dtype.kind in "iu" else 0
             return ContactProblem.from_delassus(**arrays, dim=whole, law=law)
         if form == "trees":
             masses: Any = _blocks(path, arrays.pop("mass"), arrays.pop("begin"))
-            return ContactProblem.from_trees(masses, **arrays, **optional, law=law)
+            return with_ratio(ContactProblem.from_trees(masses, **arrays, **optional, law=law), ratio)
         make = ContactProblem if form == "dense" else ContactProblem.from_bodies
-        return make(**arrays, **optional, law=law)
+        return with_ratio(make(**arrays, **optional, law=law), ratio)
     except InvalidProblem as error:
         raise InvalidProblem(f"load: {path}: {error}") from None
 

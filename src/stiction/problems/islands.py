@@ -93,6 +93,7 @@ def part(problem: ContactProblem, of_velocity: NDArray[np.int64], of_contact: ND
         "delassus": None,
         "offset": None,
         "dim": problem.dim,
+        "ratio": None if problem.ratio is None else problem.ratio[contacts],
     }
     return Island(from_fields(fields | dynamics(problem, contacts, inside, velocities)), contacts, velocities, joints)
 
@@ -174,7 +175,7 @@ def label_dense(mass, rows, joints, island, first):
                 unite(island, i, j)
     for i in range(len(rows)):
         first[i] = -1
-        for c in range(3):
+        for c in range(rows.shape[1]):
             first[i] = unite_row(rows[i, c], island, first[i])
     for k in range(len(joints)):
         unite_row(joints[k], island, -1)

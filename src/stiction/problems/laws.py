@@ -51,6 +51,7 @@ class LawNumbers(NamedTuple):
     rotation: float = 0.0
     implicit: bool = False
     side: float = 1.0  # of the box, over mu p_n
+    apart: bool = False  # whether sliding, spin and rolling are bounded apart
 
 
 @dataclass(frozen=True)
@@ -139,14 +140,19 @@ class Coulomb(Law):
     facets: none for the circular cone; else the number of sides, at least 3, of an inscribed pyramid, whose edges are
         the directions `rotation + 2 pi j / facets` from the first tangent
     rotation: in radians
+    joint: how torsional and rolling friction, where there are any, go with sliding: all friction bounded together, as
+        in MuJoCo's elliptic cone, or each apart, |p_t| <= mu p_n, |torsion| <= mu_t p_n and |rolling| <= mu_r p_n
     """
 
     bounded: ClassVar[bool] = True
 
     facets: int | None = None
     rotation: float = 0.0
+    joint: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.joint, bool):
+            raise InvalidProblem(f"Coulomb: joint must be True or False, got {self.joint!r}")
         facets: Any = self.facets
         if facets is not None and not (isinstance(facets, Integral) and int(facets) >= 3):
             raise InvalidProblem(f"Coulomb: facets must be a whole number of at least 3, got {self.facets!r}")
@@ -159,7 +165,7 @@ class Coulomb(Law):
         return "cone" if self.facets is None else "pyramid"
 
     def numbered(self, found: LawNumbers) -> LawNumbers:
-        return found._replace(facets=int(self.facets or 0), rotation=float(self.rotation))
+        return found._replace(facets=int(self.facets or 0), rotation=float(self.rotation), apart=not self.joint)
 
     def corners(self, dim: int = 3) -> NDArray[np.float64] | None:
         if self.facets is not None:

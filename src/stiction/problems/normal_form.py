@@ -27,6 +27,7 @@ from stiction.arrays.compiled import in_callers, kernel, read_only, sums
 from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import rows_dot
+from stiction.arrays.vectors import at, largest, plus, put, times, with_normal
 from stiction.errors import InvalidProblem
 from stiction.problems.islands import label_velocities
 
@@ -52,7 +53,7 @@ class Posed(NamedTuple):
     mass: Any  # (entries,) symmetric blocks, one after the other
     trees: Any  # (b + 1,) where the velocities of each block begin
     velocity: Any  # (m,) without contact
-    rows: Any  # (n, 3, k) n, t1, t2 of each contact, at the velocities that it touches
+    rows: Any  # (n, d, k) n, t1, t2 and, of some, spin and rolling of each contact, at the velocities that it touches
     segments: Any  # (n, 4) start and length of the two runs of velocities that it touches
     friction: Any  # (n,)
     gap_rate: Any  # (n,)
@@ -64,9 +65,9 @@ class White(NamedTuple):
     """What `whiten` finds; a contact's rows have `width` entries, and `held` bilateral rows are independent at most."""
 
     factor: Array[Floats, "entries"]  # Gᵀ: lower triangles of the mass's blocks, diagonals inverted
-    rows: Array[Floats, "n", 3, "width"]  # of each contact, at the velocities of `runs`
+    rows: Array[Floats, "n", "d", "width"]  # of each contact, at the velocities of `runs`
     free: Array[Floats, "m"]  # x without contact, over τ
-    bias: Array[Floats, "n", 3]  # constant part of the contact velocities, over τ
+    bias: Array[Floats, "n", "d"]  # constant part of the contact velocities, over τ
     scale: Array[Floats, "n"]  # s of each contact
     pace: Array[Floats, "n"]  # the largest free velocity on the contact's island, in m/s
     heavy: Array[Floats, "n"]  # 1 / |normal row| on the side of the contact that moves less
@@ -83,16 +84,16 @@ class White(NamedTuple):
     island: Array[Ints, "m"]  # as `label_velocities` fills it
 
 
-white_sizes, white_views = layout(White, "n", "m", "j", "width", "entries", held="min(j, m)")
+white_sizes, white_views = layout(White, "n", "d", "m", "j", "width", "entries", held="min(j, m)")
 
 
 class Whitened(NamedTuple):
     """A contact problem in normal form; everything dimensionless but `scale`, `tau` and `pace`."""
 
-    rows: NDArray[np.float64]  # (n, 3, k) of each contact, at the velocities that it touches
+    rows: NDArray[np.float64]  # (n, d, k) of each contact, at the velocities that it touches
     segments: NDArray[np.int64]  # (n, 4) start and length of the two runs of velocities that it touches
     free: NDArray[np.float64]  # (m,) x without contact
-    bias: NDArray[np.float64]  # (n, 3) constant part of the contact velocities
+    bias: NDArray[np.float64]  # (n, d) constant part of the contact velocities
     friction: NDArray[np.float64]  # (n,)
     scale: NDArray[np.float64]  # (n,) s
     tau: float  # τ, in m/s times s
@@ -119,10 +120,10 @@ def whiten(problem: ContactProblem) -> Whitened:
 def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
     j = len(problem.joints)
     width = problem.m if j else problem.rows.shape[2]  # with joints, rows extend over all velocities
-    sizes = problem.n, problem.m, j, width, mass.size
+    sizes = *problem.rows.shape[:2], problem.m, j, width, mass.size
     floats, ints = white_sizes(*sizes)
     white = white_views(*sizes, np.empty(floats), np.empty(ints, np.int64))
-    tau, rank = whiten_posed(problem.posed, white)
+    tau, rank = whiten_posed(problem.posed, white, problem.zero)
     if tau < 0.0:
         row = int(-tau) - 1
         raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {row} on")
@@ -180,8 +181,11 @@ def paces(free: NDArray[np.float64], label: NDArray[np.int64]) -> tuple[NDArray[
 
 
 @kernel
-def whiten_posed(posed, white):
-    """Fill `white`; return τ, or -(1 + i) if the mass is not positive from row i on, and the rank of the joints."""
+def whiten_posed(posed, white, zero):
+    """Fill `white`; return τ, or -(1 + i) if the mass is not positive from row i on, and the rank of the joints.
+
+    zero: of as many numbers as a contact has rows
+    """
     m, n = len(posed.velocity), len(posed.rows)
 
     # Factor the mass and whiten the free velocity.
@@ -196,7 +200,7 @@ def whiten_posed(posed, white):
         for i in range(n):
             whiten_rows(white.factor, white.place, posed.rows[i], posed.segments[i], white.rows[i])
             white.heavy[i] = heavier(white.rows[i, 0], posed.segments[i])
-            white.bias[i, 0], white.bias[i, 1], white.bias[i, 2] = posed.gap_rate[i], 0.0, 0.0
+            put(white.bias, i, with_normal(posed.gap_rate[i], zero))
             white.scale[i] = 0.0
             for a in range(4):
                 white.runs[i, a] = posed.segments[i, a]
@@ -211,7 +215,7 @@ def whiten_posed(posed, white):
     label_velocities(posed.trees, posed.segments, posed.joints, white.island)
     tau = set_pace(
         white.rows, runs, posed.trees, posed.segments, posed.gap_rate, white.free, white.island, white.heavy,
-        white.scale, white.by_island, white.bias, white.pace,
+        white.scale, white.by_island, white.bias, white.pace, zero,
     )  # fmt: skip
     if len(posed.joints) > 0:
         # The motion with joints held and without contact, to which the judge compares.
@@ -263,7 +267,7 @@ def leave_free(posed, white, rank, i):
 
     # Remove the components along the joints' basis; prescribed velocities along it enter the bias.
     size, left = 0.0, 0.0
-    for c in range(3):
+    for c in range(len(rows)):
         row = rows[c]
         size += dot(row, row, m)
         bias[c] = posed.gap_rate[i] if c == 0 else 0.0
@@ -275,7 +279,7 @@ def leave_free(posed, white, rank, i):
         left += dot(row, row, m)
     if left <= DEPENDENT * DEPENDENT * size:
         # Joints hold this contact entirely: only rounding is left, which must not be scaled up to a contact.
-        for c in range(3):
+        for c in range(len(rows)):
             for j in range(m):
                 rows[c, j] = 0.0
     else:
@@ -304,7 +308,7 @@ def cut_run(rows, runs):
     first, end = -1, 0
     last, begin = -1, 0
     for j in range(length):
-        if rows[0, j] != 0.0 or rows[1, j] != 0.0 or rows[2, j] != 0.0:
+        if touches(rows, j):
             if last >= 0 and j - last > end - first:
                 first, end = last, j
             if last < 0:
@@ -321,7 +325,7 @@ def cut_run(rows, runs):
     if runs[3] == 0:
         runs[2] = 0
     # Move the entries of the second run next to those of the first.
-    for c in range(3):
+    for c in range(len(rows)):
         row = rows[c]
         for j in range(runs[1]):
             row[j] = row[begin + j]
@@ -329,6 +333,15 @@ def cut_run(rows, runs):
             row[runs[1] + j] = row[end + j]
         for j in range(runs[1] + last + 1 - end, length):
             row[j] = 0.0
+
+
+@kernel
+def touches(rows, j):
+    """Whether any of a contact's rows has an entry at j."""
+    for c in range(len(rows)):
+        if rows[c, j] != 0.0:
+            return True
+    return False
 
 
 @kernel
@@ -516,8 +529,8 @@ def back_substitute_rows(L, k, r0, r1, r2):
 
 @kernel
 def whiten_rows(factor, place, rows, segment, out):
-    """out = G⁻¹ of a contact's three rows; each segment is a whole block."""
-    for c in range(3):
+    """out = G⁻¹ of a contact's rows; each segment is a whole block."""
+    for c in range(len(rows)):
         for j in range(rows.shape[1]):
             out[c, j] = rows[c, j]
 
@@ -526,14 +539,18 @@ def whiten_rows(factor, place, rows, segment, out):
     r0, r1, r2 = out[0], out[1], out[2]
     if first > 0:
         back_substitute_rows(factor[place[segment[0]] :], first, r0, r1, r2)
+        for c in range(3, len(rows)):
+            back_substitute(factor[place[segment[0]] :], first, out[c])
     if second > 0:
         back_substitute_rows(factor[place[segment[2]] :], second, r0[first:], r1[first:], r2[first:])
+        for c in range(3, len(rows)):
+            back_substitute(factor[place[segment[2]] :], second, out[c, first:])
 
 
 @kernel
 def spread(factor, place, rows, segment, out):
     """As `whiten_rows`, with the result over all velocities."""
-    for c in range(3):
+    for c in range(len(rows)):
         for j in range(out.shape[1]):
             out[c, j] = 0.0
 
@@ -542,10 +559,12 @@ def spread(factor, place, rows, segment, out):
     for s in range(2):
         start, length = segment[2 * s], segment[2 * s + 1]
         if length > 0:
-            for c in range(3):
+            for c in range(len(rows)):
                 for j in range(length):
                     out[c, start + j] = rows[c, taken + j]
             back_substitute_rows(factor[place[start] :], length, out[0, start:], out[1, start:], out[2, start:])
+            for c in range(3, len(rows)):
+                back_substitute(factor[place[start] :], length, out[c, start:])
             taken += length
 
 
@@ -602,11 +621,15 @@ def unit_contacts(rows, segments, bias, scale):
             r0[j] *= s
             r1[j] *= s
             r2[j] *= s
-        bias[i, 0], bias[i, 1], bias[i, 2] = bias[i, 0] * s, bias[i, 1] * s, bias[i, 2] * s
+        for c in range(3, rows.shape[1]):
+            for j in range(width):
+                rows[i, c, j] *= s
+        for c in range(rows.shape[1]):
+            bias[i, c] *= s
 
 
 @sums
-def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace):
+def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace, zero):
     """Divide velocities by τ and return it; write the largest free velocity on each contact's island to `pace`.
 
     rows, runs: as `unit_contacts` left them; segments: which trees a contact touches
@@ -631,20 +654,19 @@ def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, 
     # Free velocities of the contacts that can close set the scale; the others only if there are none.
     tau, any_speed = 0.0, 0.0
     for i in range(len(rows)):
-        u0, u1, u2 = rows_dot(rows[i], runs[i], free)
-        u0, u1, u2, gap = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2], scale[i] * gap_rate[i]
-        any_speed = max(any_speed, abs(u0), abs(u1), abs(u2))
+        u, gap = plus(rows_dot(rows[i], runs[i], free, zero), at(bias, i, zero)), scale[i] * gap_rate[i]
+        any_speed = max(any_speed, largest(u))
 
         # The norm of a unit contact's row is at most sqrt(3), so it cannot approach faster than sqrt(3) reach.
-        size, at = abs(u0), -1
+        size, root = abs(u[0]), -1
         if segments[i, 1] > 0:
-            size, at = 0.0, island[segments[i, 0]]
-            if gap <= 3.0**0.5 * reach[at]:
+            size, root = 0.0, island[segments[i, 0]]
+            if gap <= 3.0**0.5 * reach[root]:
                 of_both = whole[segments[i, 0]] + (whole[segments[i, 2]] if segments[i, 3] > 0 else 0.0)
-                size = max(abs(u0 - gap), abs(u1), abs(u2), -gap, -u0, ROUNDED * of_both)
+                size = max(largest(with_normal(u[0] - gap, u)), -gap, -u[0], ROUNDED * of_both)
         pace[i] = size / scale[i]
-        if at >= 0:
-            fastest[at] = max(fastest[at], pace[i])
+        if root >= 0:
+            fastest[root] = max(fastest[root], pace[i])
         tau = max(tau, size)
 
     # Divide by τ; a contact on an island without motion gets τ in its own units.
@@ -653,7 +675,7 @@ def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, 
     for j in range(len(free)):
         free[j] *= inverse
     for i in range(len(rows)):
-        bias[i, 0], bias[i, 1], bias[i, 2] = bias[i, 0] * inverse, bias[i, 1] * inverse, bias[i, 2] * inverse
+        put(bias, i, times(inverse, at(bias, i, zero)))
         if segments[i, 1] > 0:
             pace[i] = fastest[island[segments[i, 0]]]
         if not pace[i] > 0.0:

@@ -11,6 +11,7 @@ from stiction.arrays.compiled import in_callers, kernel, read_only
 from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows
+from stiction.arrays.vectors import at, over
 from stiction.problems.normal_form import NOISE_ROW, NONE, unwhiten_velocity, whiten_rows, whiten_velocity
 
 if TYPE_CHECKING:
@@ -22,15 +23,15 @@ CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is mo
 
 
 class Scratch(NamedTuple):
-    """For m velocities, j bilateral rows, and rows of a contact with `given` entries."""
+    """For m velocities, j bilateral rows, and contacts of d rows with `given` entries."""
 
     x: Array[Floats, "m"]  # whitened velocities
     alone: Array[Floats, "m if j > 0 else 0"]  # the same as if there were no joints
     along: Array[Floats, "min(j, m)"]  # impulses of the independent bilateral rows
-    three: Array[Floats, 3, "given"]  # whitened rows of one contact
+    rows: Array[Floats, "d", "given"]  # whitened, of one contact
 
 
-scratch_sizes, scratch_views = layout(Scratch, "m", "j", "given")
+scratch_sizes, scratch_views = layout(Scratch, "d", "m", "j", "given")
 
 
 def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -38,9 +39,12 @@ def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDA
     velocity, joint_impulse = np.empty(problem.m), np.zeros(len(problem.joints))
     white = problem.whitened
     if white.record is not None:
-        sizes = problem.m, len(problem.joints), problem.rows.shape[2]
+        sizes = problem.rows.shape[1], problem.m, len(problem.joints), problem.rows.shape[2]
         scratch = scratch_views(*sizes, np.empty(scratch_sizes(*sizes)[0]), NONE)
-        respond(problem.posed, white.record, white.tau, len(white.kept), impulse, scratch, velocity, joint_impulse)
+        respond(
+            problem.posed, white.record, white.tau, len(white.kept), impulse, scratch, velocity, joint_impulse,
+            problem.zero,
+        )  # fmt: skip
     return velocity, joint_impulse
 
 
@@ -60,31 +64,30 @@ def contradictions(problem: ContactProblem) -> NDArray[np.int64]:
 
 
 @kernel
-def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse):
-    """Fill velocity and joint_impulse; rank: number of independent bilateral rows."""
+def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse, zero):
+    """Fill velocity and joint_impulse; rank: number of independent bilateral rows; zero: impulse of a contact."""
     # Whitened velocity: free motion plus the contacts' rows, both with joints held.
     x = scratch.x
     for j in range(len(x)):
         x[j] = white.free[j] * tau
     for i in range(len(impulse)):
-        s = white.scale[i]
-        add_rows(white.rows[i], read_only(white.runs[i]), impulse[i, 0] / s, impulse[i, 1] / s, impulse[i, 2] / s, x)
+        add_rows(white.rows[i], read_only(white.runs[i]), over(at(impulse, i, zero), white.scale[i]), x)
     unwhiten_velocity(white.factor, posed.trees, x, velocity)
 
     # Joint impulses follow from the difference to the motion without joints.
     if len(joint_impulse) > 0:
-        move_unheld(posed, white, impulse, scratch)
+        move_unheld(posed, white, impulse, scratch, zero)
         hold(white, rank, scratch, joint_impulse)
 
 
 @in_callers
 @kernel
-def move_unheld(posed, white, impulse, scratch):
+def move_unheld(posed, white, impulse, scratch, zero):
     """Write the whitened velocities that free motion and contact impulses would give without joints."""
     whiten_velocity(white.factor, posed.trees, posed.velocity, scratch.alone)
     for i in range(len(impulse)):
-        whiten_rows(white.factor, white.place, posed.rows[i], posed.segments[i], scratch.three)
-        add_rows(scratch.three, posed.segments[i], impulse[i, 0], impulse[i, 1], impulse[i, 2], scratch.alone)
+        whiten_rows(white.factor, white.place, posed.rows[i], posed.segments[i], scratch.rows)
+        add_rows(scratch.rows, posed.segments[i], at(impulse, i, zero), scratch.alone)
 
 
 @in_callers

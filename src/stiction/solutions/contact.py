@@ -55,6 +55,8 @@ class Mode(IntEnum):
     OPEN = 0
     STICK = 1
     SLIDE = 2
+    SPIN = 3
+    ROLL = 4
 
 
 class ContactCertificate(NamedTuple):
@@ -124,6 +126,14 @@ class ContactSolution(NamedTuple):
         """Whether the answer is certified."""
         return self.status == Status.SOLVED
 
+    @property
+    def as_given(self) -> NDArray[np.float64]:
+        """(n, d) impulses along the rows as they were given: in N s, those of turning in N m s."""
+        problem = self.whose()
+        if problem.ratio is None:
+            return self.impulse
+        return self.impulse * np.column_stack([np.ones(problem.n), problem.ratio])
+
     def uniqueness(self) -> Uniqueness:
         """Which contact forces are determined, and the dimension of the rest."""
         from stiction.solutions.uniqueness import uniqueness
@@ -160,7 +170,7 @@ def certify_contact(problem: ContactProblem, solution: Any) -> ContactCertificat
     velocity = np.array(solution.velocity, dtype=np.float64)
     joint_impulse = np.array(solution.joint_impulse, dtype=np.float64)
     for name, value, shape in (
-        ("impulse", impulse, (problem.n, 3)),
+        ("impulse", impulse, problem.rows.shape[:2]),
         ("velocity", velocity, (problem.m,)),
         ("joint_impulse", joint_impulse, (len(problem.joints),)),
     ):
@@ -188,7 +198,7 @@ def judge_contact(
         if len(parts) > 1:
             return judge_apart(problem, parts, velocity, impulse, joint_impulse)
     n, m, white, law = problem.n, problem.m, problem.whitened, problem.law.numbers
-    u, mode = np.empty((n, 3)), np.empty(n, np.int64)
+    u, mode = np.empty(impulse.shape), np.empty(n, np.int64)
     viscosity = problem.friction if not problem.law.viscous or problem.viscosity is None else problem.viscosity
     slip = UNKNOWN if problem.slip is None else problem.slip
     if white.record is None:
@@ -203,8 +213,9 @@ def judge_contact(
     else:
         scratch = kernels().judging_views(m, np.empty(kernels().judging_sizes(m)[0]), NO_PLACES)
         found = kernels().judge_problem(
-            law, viscosity, slip, problem.posed, white.record, scratch, velocity, impulse, joint_impulse, u, mode
-        )
+            law, viscosity, slip, problem.posed, white.record, scratch, velocity, impulse, joint_impulse, u, mode,
+            problem.zero,
+        )  # fmt: skip
     return ContactCertificate(*found), u, mode
 
 
@@ -219,7 +230,7 @@ def judge_apart(
     from stiction.problems.islands import rest
     from stiction.problems.normal_form import ROUNDED
 
-    u, mode, found = np.empty((problem.n, 3)), np.empty(problem.n, np.int64), []
+    u, mode, found = np.empty(impulse.shape), np.empty(problem.n, np.int64), []
     # Where nothing at all is given, rounding is measured by a part of what the rest does.
     least = 0.0 if problem.offset is None else ROUNDED * float(np.abs(problem.offset).max(initial=0.0))
     for each in (*parts, rest(problem)):

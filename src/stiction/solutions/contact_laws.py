@@ -12,11 +12,29 @@ from stiction.arrays.compiled import in_callers, kernel, sums
 from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows, rows_dot
+from stiction.arrays.vectors import (
+    THREE,
+    across,
+    at,
+    by_parts,
+    largest,
+    minus,
+    negative,
+    put,
+    roll_dot,
+    slide_dot,
+    spin_dot,
+    times,
+    times_each,
+    total_size,
+    with_normal,
+)
+from stiction.arrays.vectors import over as over_number
 from stiction.problems.laws import LawNumbers
 from stiction.problems.normal_form import NOISE_ROW, ROUNDED
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
-OPEN, STICK, SLIDE = range(3)
+OPEN, STICK, SLIDE, SPIN, ROLL = range(5)
 SMALLEST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
 AT_REST = 1e-9  # a contact sliding slower than this part of the velocity scale sticks
 AMPLIFIED = 100.0  # motion that overlaps and joints may cause together, over the sum of their separate demands
@@ -45,25 +63,25 @@ judging_sizes, judging_views = layout(Judging, "m")
 
 
 @kernel
-def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint_impulse, u, mode):
-    """Return the numbers of a ContactCertificate, in its order; u and mode are filled."""
+def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint_impulse, u, mode, zero):
+    """Return the numbers of a ContactCertificate, in its order; u and mode are filled; zero: impulse of a contact."""
     rows, segments, gap_rate, island = posed.rows, posed.segments, posed.gap_rate, white.island
     unbalanced, fastest = scratch.unbalanced, scratch.fastest
 
     # Motion of each tree and island, motion demanded by overlaps and joints, and the impulses that act on it.
     motions(posed.mass, posed.trees, posed.velocity, v, island, scratch)
     demands(posed, white, scratch)
-    own_terms(posed, white, impulse, joint_impulse, scratch)
+    own_terms(posed, white, impulse, joint_impulse, scratch, zero)
 
     # Velocities of the contacts, the momentum that no impulse explains, and the scale of each island.
     for i in range(len(rows)):
-        u0, u1, u2 = rows_dot(rows[i], segments[i], v)
-        u[i, 0], u[i, 1], u[i, 2] = u0 + gap_rate[i], u1, u2
-        add_rows(rows[i], segments[i], -impulse[i, 0], -impulse[i, 1], -impulse[i, 2], unbalanced)
-        size = free_speed(posed, white, i, scratch)
+        moved = rows_dot(rows[i], segments[i], v, zero)
+        put(u, i, with_normal(moved[0] + gap_rate[i], moved))
+        add_rows(rows[i], segments[i], negative(at(impulse, i, zero)), unbalanced)
+        size = free_speed(posed, white, i, scratch, zero)
         if segments[i, 1] > 0:
-            at = island[segments[i, 0]]
-            fastest[at] = max(fastest[at], size)
+            root = island[segments[i, 0]]
+            fastest[root] = max(fastest[root], size)
     for k in range(len(posed.joints)):
         subtract_multiple(unbalanced, joint_impulse[k], posed.joints[k], len(unbalanced))
 
@@ -75,17 +93,18 @@ def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint
     # A contact's share of the unexplained momentum, as a velocity; NaN must survive.
     for i in range(len(rows)):
         lost = 0.0
-        for off in rows_dot(rows[i], segments[i], unbalanced):
+        for off in rows_dot(rows[i], segments[i], unbalanced, zero):
             lost = abs(off) if not abs(off) <= lost else lost
         free1, free2 = 0.0, 0.0
         if law.kind == VISCOUS:
-            _, free1, free2 = rows_dot(rows[i], segments[i], posed.velocity)
+            _, free1, free2 = rows_dot(rows[i], segments[i], posed.velocity, THREE)
 
         # Judge the contact in the units of its island.
-        size, against = scales(posed, white, i, scratch)
+        size, against = scales(posed, white, i, scratch, zero)
         part = Part(posed.friction[i], viscosity[i], white.scale[i], direction(slip, i), free1, free2, lost)
-        found = judge_contact(law, part, impulse[i], u[i], i, size, against, found)
-        mode[i] = mode_of(white.scale[i], impulse[i], u[i], size)
+        p, w = at(impulse, i, zero), at(u, i, zero)
+        found = judge_contact(law, part, p, w, i, size, against, found)
+        mode[i] = mode_of(white.scale[i], p, w, size)
     return with_scale(found, fastest)
 
 
@@ -103,7 +122,7 @@ class Part(NamedTuple):
 
 @in_callers
 @kernel
-def scales(posed, white, i, scratch):
+def scales(posed, white, i, scratch, zero):
     """The velocity scale of a contact's island, and the same with an allowance for rounding, by which it is judged."""
     segment = posed.segments[i]
 
@@ -113,8 +132,8 @@ def scales(posed, white, i, scratch):
         return size, size
     size = scratch.fastest[white.island[segment[0]]]
     if size == 0.0:  # nothing on its island can close: measured by how it opens
-        open0, open1, open2 = rows_dot(posed.rows[i], segment, posed.velocity)
-        size = max(abs(open0 + posed.gap_rate[i]), abs(open1), abs(open2))
+        opening = rows_dot(posed.rows[i], segment, posed.velocity, zero)
+        size = largest(with_normal(opening[0] + posed.gap_rate[i], opening))
 
     # Its velocity may be rounding of the larger motions of its two trees.
     felt = scratch.terms[segment[0]] + run_start(segment[2], segment[3], scratch.terms)
@@ -139,8 +158,9 @@ def judge_delassus(law, friction, viscosity, slip, scale, fastest, least, free, 
     for i in range(len(free)):
         size = fastest if fastest > 0.0 else max(abs(free[i, 0]), abs(free[i, 1]), abs(free[i, 2]), least)
         part = Part(friction[i], viscosity[i], scale[i], direction(slip, i), free[i, 1], free[i, 2], 0.0)
-        found = judge_contact(law, part, impulse[i], u[i], i, size, size, found)
-        mode[i] = mode_of(scale[i], impulse[i], u[i], size)
+        p, w = at(impulse, i, THREE), at(u, i, THREE)
+        found = judge_contact(law, part, p, w, i, size, size, found)
+        mode[i] = mode_of(scale[i], p, w, size)
     return with_scale(found, free[:0, 0])
 
 
@@ -220,7 +240,7 @@ def demands(posed, white, scratch):
 
 @in_callers
 @kernel
-def own_terms(posed, white, impulse, joint_impulse, scratch):
+def own_terms(posed, white, impulse, joint_impulse, scratch, zero):
     """Add to each tree the motion that each impulse alone gives it; the tree's own motion is what their sum leaves.
 
     The allowance for rounding, ROUNDED times an impulse, is at most the impulse with which the island's motion could
@@ -232,9 +252,9 @@ def own_terms(posed, white, impulse, joint_impulse, scratch):
     # Contacts push both of their trees.
     for i in range(len(segments)):
         if segments[i, 1] > 0:
-            at = island[segments[i, 0]]
-            pressed = max(abs(impulse[i, 0]), abs(impulse[i, 1]), abs(impulse[i, 2]))
-            pressed = min(pressed, scratch.heaviest[at] * reach[at] / ROUNDED) / white.scale[i]
+            root = island[segments[i, 0]]
+            pressed = min(largest(at(impulse, i, zero)), scratch.heaviest[root] * reach[root] / ROUNDED)
+            pressed /= white.scale[i]
             terms[segments[i, 0]] += pressed
             if segments[i, 3] > 0:
                 terms[segments[i, 2]] += pressed
@@ -242,8 +262,8 @@ def own_terms(posed, white, impulse, joint_impulse, scratch):
     # Joints push every tree that they touch.
     for k in range(len(joints)):
         if joint_size[0, k] > 0.0:
-            at = island[first_moved(joints[k])]
-            most = joint_size[1, k] / joint_size[0, k] * reach[at] / ROUNDED
+            root = island[first_moved(joints[k])]
+            most = joint_size[1, k] / joint_size[0, k] * reach[root] / ROUNDED
             pressed = min(abs(joint_impulse[k]) / joint_size[0, k], most)
             for b in range(len(trees) - 1):
                 if moves(joints[k], trees[b], trees[b + 1]):
@@ -252,7 +272,7 @@ def own_terms(posed, white, impulse, joint_impulse, scratch):
 
 @in_callers
 @kernel
-def free_speed(posed, white, i, scratch):
+def free_speed(posed, white, i, scratch, zero):
     """The fastest free motion along contact i, in m/s, joints held or not; 0 if it cannot close in this step."""
     rows, segment, gap_rate, scale = posed.rows[i], posed.segments[i], posed.gap_rate[i], white.scale[i]
     whole = scratch.whole
@@ -264,11 +284,11 @@ def free_speed(posed, white, i, scratch):
         return 0.0
 
     # Free velocities and approach, without joints and with joints held; at least the rounding of its trees' motion.
-    u0, u1, u2 = rows_dot(rows, segment, posed.velocity)
-    size = max(abs(u0), abs(u1), abs(u2), -gap_rate, -u0 - gap_rate)
+    u = rows_dot(rows, segment, posed.velocity, zero)
+    size = max(largest(u), -gap_rate, -u[0] - gap_rate)
     if len(white.held) > 0:
-        u0, u1, u2 = rows_dot(rows, segment, white.held)
-        size = max(size, abs(u0), abs(u1), abs(u2), -u0 - gap_rate)
+        u = rows_dot(rows, segment, white.held, zero)
+        size = max(size, largest(u), -u[0] - gap_rate)
     return max(size, ROUNDED / scale * (whole[segment[0]] + run_start(segment[2], segment[3], whole)))
 
 
@@ -406,7 +426,7 @@ def judge_contact(law, part, impulse, u, i, size, against, found):
 
     # The worst of them decides; NaN and infinity always fail.
     here = over(max(through, gap, outside, lazy, lost), against)
-    if not np.isfinite(through + gap + outside + lazy + lost + normal + p1 + p2):
+    if not np.isfinite(through + gap + outside + lazy + lost + total_size(impulse)):
         here = np.nan
     if here > residual or not np.isfinite(here) or (where < 0 and here >= residual):
         residual, where, of = here, i, size
@@ -427,11 +447,26 @@ def judge_contact(law, part, impulse, u, i, size, against, found):
 
 @kernel
 def mode_of(scale, impulse, u, size):
-    """OPEN without impulse, SLIDE with tangential velocity, else STICK."""
+    """OPEN without impulse, SLIDE with tangential velocity, SPIN or ROLL if it only turns, else STICK."""
     W = 1.0 / (scale * scale)
-    if W * impulse[0] <= AT_REST * size and W * length(impulse[1], impulse[2]) <= AT_REST * size:
+    if W * impulse[0] <= AT_REST * size and W * friction_size(impulse) <= AT_REST * size:
         return OPEN
-    return SLIDE if length(u[1], u[2]) > AT_REST * size else STICK
+    if length(u[1], u[2]) > AT_REST * size:
+        return SLIDE
+    if len(u) > 3 and abs(u[3]) > AT_REST * size:
+        return SPIN
+    return ROLL if friction_size(u) > AT_REST * size else STICK
+
+
+@kernel
+def friction_size(v):
+    """Length of the tangential part, without overflow and underflow of squares."""
+    square = across(v, v)
+    most = largest(with_normal(0.0, v))
+    if SMALLEST_SQUARE < square < LARGEST_SQUARE or not 0.0 < most < math.inf:
+        return square**0.5
+    scaled = over_number(v, most)
+    return most * across(scaled, scaled) ** 0.5
 
 
 @kernel
@@ -448,7 +483,7 @@ def length(x, y):
 def tangential(law, part, radius, W, impulse, u):
     """Return (distance of p_t from the set that the law allows, deviation from opposing the slip), in m/s."""
     p1, p2, u1, u2 = impulse[1], impulse[2], u[1], u[2]
-    size = length(p1, p2)
+    size = friction_size(impulse)
 
     # Laws without a friction cone.
     if law.kind == FRICTIONLESS:
@@ -460,10 +495,13 @@ def tangential(law, part, radius, W, impulse, u):
         return 0.0, min(length(u1, u2), W * (size + abs(impulse[0])))
 
     # Laws with a cone or an approximation of it: p_t must be the projection of p_t - u_t / W onto the allowed set.
-    y1, y2 = p1 - u1 / W, p2 - u2 / W
+    y = minus(impulse, over_number(u, W))
+    y1, y2 = y[1], y[2]
+    if law.kind == CONE and law.apart:
+        outside = friction_size(minus(impulse, onto_discs(impulse, radius)))
+        return W * outside, W * friction_size(minus(impulse, onto_discs(y, radius)))
     if law.kind == CONE:
-        a1, a2 = onto_disc(y1, y2, radius)
-        return W * max(size - radius, 0.0), W * length(p1 - a1, p2 - a2)
+        return W * max(size - radius, 0.0), W * friction_size(minus(impulse, onto_disc(y, radius)))
     if law.kind == PYRAMID:
         b1, b2 = onto_polygon(p1, p2, radius, law.facets, law.rotation)
         a1, a2 = onto_polygon(y1, y2, radius, law.facets, law.rotation)
@@ -475,12 +513,25 @@ def tangential(law, part, radius, W, impulse, u):
 
 
 @kernel
-def onto_disc(y1, y2, radius):
-    """The nearest point of a disc."""
-    size = length(y1, y2)
+def onto_disc(y, radius):
+    """The tangential part put onto the nearest point of a disc."""
+    size = friction_size(y)
     if size <= radius:
-        return y1, y2
-    return y1 * radius / size, y2 * radius / size
+        return y
+    return over_number(times(radius, y), size)
+
+
+@kernel
+def onto_discs(y, radius):
+    """The same with a disc for sliding, one for spin and one for rolling."""
+    slide, spin, roll = slide_dot(y, y) ** 0.5, spin_dot(y, y) ** 0.5, roll_dot(y, y) ** 0.5
+    return times_each(
+        by_parts(
+            y, radius / slide if slide > radius else 1.0, radius / spin if spin > radius else 1.0,
+            radius / roll if roll > radius else 1.0,
+        ),
+        y,
+    )  # fmt: skip
 
 
 @kernel

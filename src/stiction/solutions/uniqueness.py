@@ -39,7 +39,7 @@ class Uniqueness(NamedTuple):
 
     determined: (n,) whether a contact's impulse is the only one possible
     dimension: of the space of impulses that move nothing
-    directions: (dimension, n, 3) a basis of that space, in N s, each of unit size in units of its contacts
+    directions: (dimension, n, d) a basis of that space, in N s, each of unit size in units of its contacts
     redundant_joints: bilateral rows that depend on others, whose impulses are not determined either
     """
 
@@ -64,11 +64,12 @@ def uniqueness(problem: ContactProblem, solution: ContactSolution) -> Uniqueness
     """The null space of the active rows."""
     n, white = problem.n, problem.whitened
     rows = densified(white.rows, white.segments, len(white.free))
-    spans = [span(cone, problem.dim) for cone in cones(problem, solution)]
+    d = rows.shape[1]
+    spans = [span(cone, problem.dim if d == 3 else d, d) for cone in cones(problem, solution)]
     columns = [spans[i] @ rows[i] for i in range(n)]
     active = np.concatenate([*columns, np.zeros((0, len(white.free)))])
     null = null_space(active.T)
-    directions = np.zeros((len(null), n, 3))
+    directions = np.zeros((len(null), n, d))
     begin = 0
     for i, basis in enumerate(spans):
         directions[:, i] = null[:, begin : begin + len(basis)] @ basis
@@ -87,28 +88,28 @@ def null_space(matrix: Array) -> Array:
     return np.asarray(right[rank:], np.float64)
 
 
-def span(cone: Array | float, dim: int) -> Array:
+def span(cone: Array | float, dim: int, d: int) -> Array:
     """A basis of the space in which a cone lies: all of it for a round one, else what its edges span."""
     if isinstance(cone, float):
-        return np.eye(dim, 3)
+        return np.eye(dim, d)
     if len(cone) == 0:
-        return np.zeros((0, 3))
+        return np.zeros((0, d))
     _, sizes, right = np.linalg.svd(cone)
     return np.asarray(right[: int((sizes > DEPENDENT * sizes[0]).sum())], np.float64)
 
 
 def cones(problem: ContactProblem, solution: ContactSolution) -> list[Array | float]:
-    """K of each contact in its own units: its edges (k, 3), or mu of a round one that sticks."""
+    """K of each contact in its own units: its edges (k, d), or mu of a round one that sticks."""
     n, u = problem.n, solution.contact_velocity
     small = max(AT_REST, 10.0 * solution.certificate.residual) * solution.certificate.scale
     law = problem.law.kind
-    sliding = np.hypot(u[:, 1], u[:, 2])
-    normal = np.eye(1, 3)
+    sliding, d = np.linalg.norm(u[:, 1:], axis=1), u.shape[1]
+    normal = np.eye(1, d)
     found: list[Array | float] = []
     for i in range(n):
         mu = problem.friction[i]
         if u[i, 0] > small:
-            found.append(np.zeros((0, 3)))
+            found.append(np.zeros((0, d)))
         elif law in ("frictionless", "viscous") or (mu == 0.0 and law != "no-slip"):
             found.append(normal)
         elif law == "no-slip":
@@ -117,11 +118,25 @@ def cones(problem: ContactProblem, solution: ContactSolution) -> list[Array | fl
             found.append(np.array([[1.0, *(-mu * problem.slip[i])]]))
         elif problem.dim == 2 or law != "cone":
             found.append(edges(problem, mu, u[i, 1:], small))
+        elif problem.law.numbers.apart and d > 3:
+            found.append(apart(mu, u[i], small))
         elif sliding[i] > small:
             found.append(np.array([[1.0, *(-mu * u[i, 1:] / sliding[i])]]))
         else:
             found.append(float(mu))
     return found
+
+
+def apart(mu: float, u: Array, small: float) -> Array:
+    """Rows that span what a contact may carry whose sliding, spin and rolling are bounded apart."""
+    tied, free = np.eye(1, len(u))[0], []
+    for first, end in ((1, 3), (3, 4), (4, 6)):
+        speed = float(np.linalg.norm(u[first:end]))
+        if speed > small:
+            tied[first:end] = -mu * u[first:end] / speed
+        else:
+            free += [np.eye(1, len(u), k)[0] for k in range(first, end)]
+    return np.array([tied, *free])
 
 
 def edges(problem: ContactProblem, mu: float, slide: Array, small: float) -> Array:
@@ -137,10 +152,12 @@ def least_norm(problem: ContactProblem, solution: ContactSolution) -> Array:
     """The smallest impulses, in N s, that belong to the solution's velocities."""
     if not solution.ok:
         raise InvalidProblem("least_norm: the solution is not certified; solve the problem first")
-    n, white = problem.n, problem.whitened
+    if problem.law.numbers.apart and problem.rows.shape[1] > 3:
+        raise InvalidProblem("least_norm: it does not take Coulomb(joint=False) with torsional or rolling friction")
+    white = problem.whitened
     rows = densified(white.rows, white.segments, len(white.free))
     given = white.scaled(solution.impulse)
-    fixed = np.zeros((n, 3))
+    fixed = np.zeros(given.shape)
     if problem.law.viscous:
         fixed[:, 1:] = given[:, 1:]
     shapes = cones(problem, solution)
@@ -171,9 +188,9 @@ def least_norm(problem: ContactProblem, solution: ContactSolution) -> Array:
 
 
 def projected(rows: Array, y: Array, shapes: list[Array | float]) -> tuple[Array, Array]:
-    """(n, 3) the point of each cone nearest to L y, and (n, 3, 3) how it turns with L y."""
+    """(n, d) the point of each cone nearest to L y, and (n, d, d) how it turns with L y."""
     wanted = rows @ y
-    p, turns = np.zeros_like(wanted), np.zeros((len(wanted), 3, 3))
+    p, turns = np.zeros_like(wanted), np.zeros((*wanted.shape, wanted.shape[1]))
     for i, cone in enumerate(shapes):
         p[i], turns[i] = onto_round(wanted[i], cone) if isinstance(cone, float) else onto_edges(wanted[i], cone)
     return p, turns
@@ -184,22 +201,23 @@ def onto_round(y: Array, mu: float) -> tuple[Array, Array]:
     if np.isinf(mu):
         presses = float(y[0] > 0.0)
         return y * [presses, 1.0, 1.0], np.diag([presses, 1.0, 1.0])
-    size = float(np.hypot(y[1], y[2]))
+    size, d = float(np.linalg.norm(y[1:])), len(y)
     if size <= mu * y[0]:
-        return y, np.eye(3)
+        return y, np.eye(d)
     if mu * size <= -y[0]:
-        return np.zeros(3), np.zeros((3, 3))
+        return np.zeros(d), np.zeros((d, d))
     direction = y[1:] / size
     edge = np.array([1.0, *(mu * direction)]) / np.hypot(1.0, mu)
     along = float(edge @ y)
-    across = np.array([0.0, -direction[1], direction[0]])
-    turn = np.outer(edge, edge) + (along * mu / np.hypot(1.0, mu) / size) * np.outer(across, across)
+    across = np.zeros((d, d))
+    across[1:, 1:] = np.eye(d - 1) - np.outer(direction, direction)
+    turn = np.outer(edge, edge) + (along * mu / np.hypot(1.0, mu) / size) * across
     return along * edge, turn
 
 
 def onto_edges(y: Array, cone: Array) -> tuple[Array, Array]:
     """Onto the cone that edges, in their order around it, span: the nearest point of its faces if y is not inside."""
-    best, turn, distance = np.zeros(3), np.zeros((3, 3)), float(y @ y)
+    best, turn, distance = np.zeros(len(y)), np.zeros((len(y), len(y))), float(y @ y)
     following = np.roll(cone, -1, axis=0)
     if len(cone) > 2 and (np.cross(cone, following) @ y >= 0.0).all():
         return y, np.eye(3)

@@ -48,12 +48,20 @@ SLIDING = (Attempt(Baraff()),)  # where the direction of sliding is known
 
 
 @cache
-def cone_chain(aim: float, many: bool) -> tuple[Attempt, ...]:
-    """Newton's method by itself, then from answers for pyramids; unless contacts are many, patiently, and Baraff."""
+def cone_chain(aim: float, many: bool, turning: bool) -> tuple[Attempt, ...]:
+    """Newton's method by itself, then from answers for pyramids; unless contacts are many, patiently, and Baraff.
+
+    turning: with torsional or rolling friction, which pyramids and Baraff do not take
+    """
     newton = ConeNewton(tolerance=aim)
     short, patient = replace(newton, max_cycles=5), replace(newton, max_cycles=80)
-    chain = (Attempt(newton), *(Attempt(short, Coulomb(facets=facets)) for facets in (16, 8, 64)))
-    return chain if many else (*chain, Attempt(patient, "afresh"), Attempt(patient, "best"), Attempt(Baraff()))
+    chain: tuple[Attempt, ...] = (Attempt(newton),)
+    if not turning:
+        chain += tuple(Attempt(short, Coulomb(facets=facets)) for facets in (16, 8, 64))
+    if many:
+        return chain
+    chain += (Attempt(patient, "afresh"), Attempt(patient, "best"))
+    return chain if turning else (*chain, Attempt(Baraff()))
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,7 @@ class Auto:
         warm=True,
         laws=KINDS,
         slip=True,
+        turning=True,
     )
 
     def aim_of(self, tolerance: float) -> float:
@@ -92,7 +101,7 @@ class Auto:
             if problem.slip is not None and problem.slides:
                 return SLIDING
             if problem.law.kind == "cone":
-                return cone_chain(self.aim_of(TOLERANCE), problem.n > MANY)
+                return cone_chain(self.aim_of(TOLERANCE), problem.n > MANY, problem.rows.shape[1] > 3)
             return CHAINS[problem.law.kind]
         principal = problem.smallest_diagonal >= 0.0
         order: list[Solver] = [Keller(), Lemke()] if principal and problem.symmetric else [Lemke()]

@@ -28,6 +28,7 @@ class Contract:
     largest: the largest n it takes, free variables not counted, if limited
     laws: the laws of contact that it takes, by their kind
     slip: whether it takes contacts whose direction of sliding is known
+    turning: whether it takes torsional and rolling friction
     """
 
     matrix: str
@@ -40,6 +41,7 @@ class Contract:
     largest: int | None = None
     laws: tuple[str, ...] = ()
     slip: bool = False
+    turning: bool = False
 
     def refusal(self, problem: BoxLCP | ContactProblem, perturbation: float = 0.0) -> str | None:
         """Why this problem is outside, as far as that can be seen without solving it; None if it is not.
@@ -51,6 +53,8 @@ class Contract:
                 return f"it does not take contact under {problem.law}"
             if problem.slides and not self.slip:
                 return "it takes no contacts whose direction of sliding is known (slip)"
+            if problem.rows.shape[1] > 3 and not self.turning:
+                return "it takes no torsional or rolling friction"
             return None
         if self.matrix == "contact":
             return "it takes contact problems only"

@@ -144,7 +144,7 @@ def contact_by_islands(
     parts = islands(problem)
     if len(parts) <= 1:
         return in_turn(problem, choice, start, tolerance, certified_contact)  # type: ignore[no-any-return]
-    impulse = np.zeros((problem.n, 3))
+    impulse = np.zeros(problem.rows.shape[:2])
     iterations, trace, worst = 0, [], None
     for number, part in enumerate(parts):
         begin = None if start is None else start[part.contacts]
@@ -163,7 +163,7 @@ def contradiction(problem: ContactProblem, solver: Any, start: Any, tolerance: f
     """No answer: bilateral rows that no velocity satisfies. What is returned holds the rows before them."""
     rows = ", ".join(str(row) for row in problem.contradicting_joints)
     trace = (f"bilateral rows {rows} ask for other rates than the rows before them allow",)
-    return judged(problem, Status.CONTRADICTION, np.zeros((problem.n, 3)), 0, solver, tolerance, trace=trace)
+    return judged(problem, Status.CONTRADICTION, np.zeros(problem.rows.shape[:2]), 0, solver, tolerance, trace=trace)
 
 
 def certified(problem: BoxLCP, solver: Solver, start: NDArray[np.float64] | None, tolerance: float) -> Solution:
@@ -226,9 +226,9 @@ def starting_point(problem: BoxLCP, start: Any) -> NDArray[np.float64]:
 def starting_impulse(problem: ContactProblem, start: Any) -> NDArray[np.float64]:
     """The impulses to begin from."""
     impulse = np.asarray(getattr(start, "impulse", start), dtype=np.float64)
-    if impulse.shape != (problem.n, 3):
+    if impulse.shape != problem.rows.shape[:2]:
         raise InvalidProblem(
-            f"solve: start must have shape ({problem.n}, 3) to match the contacts, got {impulse.shape}"
+            f"solve: start must have shape {problem.rows.shape[:2]} to match the contacts, got {impulse.shape}"
         )
     if not np.isfinite(impulse).all():
         raise InvalidProblem("solve: start must be finite")

@@ -27,6 +27,7 @@ class Touch(NamedTuple):
     frame: (3, 3) its normal, from geom 1 to geom 2, and tangents, as rows
     force: n, t1, t2 in N, as it acts on body 2, the mean of the step
     world_force: the same in the world's axes
+    torque: of torsional and rolling friction, about n, t1, t2 in N m; zero with neither
     """
 
     geoms: tuple[str, str]
@@ -37,6 +38,7 @@ class Touch(NamedTuple):
     force: NDArray[np.float64]
     world_force: NDArray[np.float64]
     mode: Mode
+    torque: NDArray[np.float64]
 
 
 class Contacts:
@@ -53,10 +55,11 @@ class Contacts:
         self.position = np.array(contact.pos)[source].reshape(-1, 3)
         self.frame = np.array(contact.frame)[source].reshape(-1, 3, 3)
         # Tangents that were scaled for unequal friction carry their scale in MuJoCo's rows: forces are read back there.
-        rows = found.address[chosen][:, None] + np.arange(3)
+        rows = found.address[chosen][:, None] + np.arange(6)
         dims = np.array(contact.dim)[source]
-        forces = np.append(np.array(data.efc_force), [0.0, 0.0])
-        self.force = np.where((np.arange(3) == 0) | (dims[:, None] > 1), forces[np.minimum(rows, forces.size - 1)], 0.0)
+        forces = np.append(np.array(data.efc_force), 0.0)
+        six = np.where(np.arange(6) < dims[:, None], forces[np.minimum(rows, forces.size - 1)], 0.0)
+        self.force, self.torque = six[:, :3], six[:, 3:]
         self.world_force = np.einsum("ica,ic->ia", self.frame, self.force)
         self.mode = solution.mode[chosen]
 
@@ -69,6 +72,7 @@ class Contacts:
         return Touch(
             (self.geoms[first], self.geoms[second]), (self.bodies[one], self.bodies[two]), float(self.gap[i]),
             self.position[i], self.frame[i], self.force[i], self.world_force[i], Mode(self.mode[i]),
+            self.torque[i],
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[Touch]:

@@ -9,9 +9,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from stiction.arrays.vectors import ZEROS
 from stiction.bodies.inputs import COUNT, FIT, GEOM_SIZE, message
+from stiction.bodies.report import twisting
 from stiction.bodies.stages import advance, may_act, smooth
 from stiction.bodies.state import place_bodies
+from stiction.bodies.structs import WIDEST
 from stiction.contacts.gather import COUNTS, Constraints, gather
 from stiction.contacts.identity import carry
 from stiction.contacts.margins import begin
@@ -103,6 +106,8 @@ class Engine:
         self.need = np.array([0, COUNTS, 0, 0])
         self.sizes, self.floats, self.ints = (0, COUNTS), np.empty(0), np.empty(0, np.int64)
         self.fused: Any = None
+        self.memory.where[WIDEST] = 3 if "torsion" in scene.ignore else 6
+        self.zero: Any = ZEROS[6 if self.turns else 3]  # of a contact, with as many numbers as contacts have directions
         memory = self.memory
         self.begin = direct(begin, memory.where, memory.model, memory.data, self.margin, self.scratch)
 
@@ -126,15 +131,26 @@ class Engine:
         finally:
             self.release()
 
+    @property
+    def turns(self) -> bool:
+        """Whether torsional or rolling friction is to be taken from the model."""
+        return self.memory.where[WIDEST] > 3 and bool(twisting(self.model))
+
     def look(self) -> None:
         """Kinematics, forces and contacts of the present state, as MuJoCo keeps them."""
         if self.scene.control is not None:
             self.scene.control(self.model, self.data)
         self.refresh()
 
-    def gather(self) -> Constraints:
-        """The constraints of the state that was looked at."""
-        return gather(self.memory)
+    def gather(self, law: Law | None = None) -> Constraints:
+        """The constraints of the state that was looked at; without friction there are no torsion and rolling either."""
+        taken = self.memory.where[WIDEST]
+        try:
+            if law is not None and law.kind == "frictionless":
+                self.memory.where[WIDEST] = 3
+            return gather(self.memory)
+        finally:
+            self.memory.where[WIDEST] = taken
 
     def refresh(self) -> None:
         """The same under the controls as they are; what must not enter a step is refused."""
@@ -158,7 +174,7 @@ class Engine:
         if self.last is None or not self.last.constraints.n or not found.n:
             return None
         last, n = self.last.arrays, found.n
-        start = np.empty((n, 3))
+        start = np.empty(found.rows.shape[:2])
         taken, previous = np.empty(last.constraints.n, np.int64), np.empty(n, np.int64)
         carry(self.memory.model, last.constraints, last.impulse, found, taken, previous, start)
         return start
@@ -174,7 +190,7 @@ class Engine:
 
     @property
     def impulse(self) -> NDArray[np.float64]:
-        """(n, 3) of the last step, in N s."""
+        """(n, d) of the last step, in N s."""
         return np.zeros((0, 3)) if self.last is None else self.last.impulse
 
     def make_room(self) -> None:

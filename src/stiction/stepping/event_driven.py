@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.bodies.state import set_state, state
-from stiction.errors import InvalidProblem, UnsupportedProblem
+from stiction.errors import InvalidProblem, InvalidScene, UnsupportedProblem
 from stiction.stepping.event_course import Course
 from stiction.stepping.restitution import Given, checked
 
@@ -88,6 +88,11 @@ class EventDriven:
             raise UnsupportedProblem(
                 f"EventDriven does not take {law}: sliding friction has one direction; use Coulomb(), NoSlip(), "
                 "Viscous() or Frictionless()"
+            )
+        if engine.turns and law.kind == "cone":
+            raise InvalidScene(
+                "EventDriven takes no torsional or rolling friction (condim 4 and 6): use TimeStepping(), set condim "
+                "to 3, or pass ignore=('torsion',), which takes it as 3"
             )
         before = state(engine.model, engine.data)
         try:

@@ -15,14 +15,26 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel, read_only
 from stiction.arrays.layout import Floats, Ints, layout
-from stiction.contacts.gather import CONTACTS, COUNTS, ENTRIES, JOINTS, SCRATCH, VELOCITIES, WIDTH, fill, measure
+from stiction.arrays.vectors import ZEROS
+from stiction.contacts.gather import (
+    CONTACTS,
+    COUNTS,
+    DIRECTIONS,
+    ENTRIES,
+    JOINTS,
+    SCRATCH,
+    VELOCITIES,
+    WIDTH,
+    fill,
+    measure,
+)
 from stiction.contacts.identity import carry
 from stiction.contacts.write_back import WRITTEN, write
-from stiction.problems.laws import Coulomb
+from stiction.problems.laws import Coulomb, LawNumbers
 from stiction.problems.normal_form import Posed, White, make_consistent, trim, whiten_posed
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
-from stiction.solutions.contact_laws import TRUE_CONE, Judging, judge_problem
+from stiction.solutions.contact_laws import CONE, Judging, judge_problem
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sizes
 from stiction.stepping.engine import direct
@@ -37,7 +49,7 @@ if TYPE_CHECKING:
 
 CYCLES = 4  # Newton restarts tried here; harder problems go through `solve`
 STEPS = 80  # Newton steps in each
-DONE, UNCERTIFIED, UNFIT, MORE_ROOM = range(4)
+DONE, UNCERTIFIED, UNFIT, MORE_ROOM, TOO_WIDE = range(5)
 NO_CERTIFICATE = (np.nan, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 empty, INTEGER = np.empty, np.dtype(np.int64)
 
@@ -48,6 +60,7 @@ class Settings(NamedTuple):
     recovery: float
     tolerance: float
     aim: float
+    apart: bool = False  # whether sliding, spin and rolling are bounded apart
 
 
 class Fused(Step):
@@ -77,7 +90,7 @@ class Fused(Step):
         return ContactSolution(
             Status.SOLVED, step.velocity, step.impulse, step.joint_impulse, step.mode, step.contact_velocity,
             certificate, self.steps, ConeNewton(tolerance=self.settings.aim), self.settings.tolerance, None, trace,
-            None, self.problem(Coulomb()),
+            None, self.problem(Coulomb(joint=not self.settings.apart)),
         )  # fmt: skip
 
 
@@ -89,13 +102,17 @@ def fused_step(engine: Engine, settings: Settings, warm: bool) -> tuple[Report |
         floats, ints = empty(engine.sizes[0]), empty(engine.sizes[1], INTEGER)
         if engine.fused is None:
             arrays = (model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
-            engine.fused = direct(make_step, *arrays, settings)
+            engine.fused = direct(make_step, *arrays, settings, engine.zero)
         status, steps, time, potential, kinetic, judged = engine.fused(
-            model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need, settings
-        )
-        if status != MORE_ROOM:
+            model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need, settings,
+            engine.zero,
+        )  # fmt: skip
+        if status == TOO_WIDE:
+            engine.zero, engine.fused = ZEROS[int(engine.need[0])], None
+        elif status == MORE_ROOM:
+            engine.make_room()
+        else:
             break
-        engine.make_room()
     if status == UNCERTIFIED:
         return None, Step(floats, ints)
     if status == UNFIT:
@@ -108,15 +125,16 @@ def fused_step(engine: Engine, settings: Settings, warm: bool) -> tuple[Report |
 class Work(NamedTuple):
     """The workspace of a step.
 
-    n, m, j: contacts, velocities, bilateral rows; width: of a contact's rows in normal form, and `given` as they come;
-    before, found: contacts of the last step, and those that MuJoCo has found; entries: of the mass
+    n, d, m, j: contacts and their directions, velocities, bilateral rows; width: of a contact's rows in normal form,
+    and `given` as they come; before, found: contacts of the last step, and those that MuJoCo has found; entries: of
+    the mass
     """
 
     kept: Array[Ints, "found"]  # those of MuJoCo's contacts that count; first, as it is filled before the rest is known
     white: White
     response: Scratch
     judging: Judging
-    start: Array[Floats, "n", 3]  # impulses of the last step
+    start: Array[Floats, "n", "d"]  # impulses of the last step
     blocks: Array[Floats, "spare"]  # scratch of `gather.fill`
     previous: Array[Ints, "n"]  # the same contact in the last step, -1 if there is none
     taken: Array[Ints, "before"]
@@ -124,7 +142,7 @@ class Work(NamedTuple):
     ints: Array[Ints, ...]
 
 
-own_sizes, work_views = layout(Work, "n", "m", "j", "width", "entries", "given", "before", "found", "spare")
+own_sizes, work_views = layout(Work, "n", "d", "m", "j", "width", "entries", "given", "before", "found", "spare")
 
 
 @kernel
@@ -132,14 +150,14 @@ def work_lengths(counts, before, found):
     """Lengths of the workspace in the order of its layout."""
     m, j, given = counts[VELOCITIES], counts[JOINTS], counts[WIDTH]
     width = m if j > 0 else given  # with joints, rows extend over all velocities
-    return counts[CONTACTS], m, j, width, counts[ENTRIES], given, before, found, counts[SCRATCH]
+    return counts[CONTACTS], counts[DIRECTIONS], m, j, width, counts[ENTRIES], given, before, found, counts[SCRATCH]
 
 
 @kernel
 def has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
     """Whether record and workspace are large enough; `need` receives the sizes."""
-    n, m, j, width, entries, given, _, _, spare = work_lengths(counts, before, found)
-    own, inner = own_sizes(n, m, j, width, entries, given, before, found, spare), sizes(n, m, width)
+    n, d, m, j, width, entries, given, _, _, spare = work_lengths(counts, before, found)
+    own, inner = own_sizes(n, d, m, j, width, entries, given, before, found, spare), sizes(n, d, m, width)
     of_record = room(counts)
     need[0], need[1], need[2], need[3] = of_record[0], of_record[1], own[0] + inner[0], own[1] + inner[1]
     return (
@@ -148,10 +166,11 @@ def has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
 
 
 @kernel
-def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, floats, ints, need, settings):
+def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, floats, ints, need, settings, zero):
     """Return (status, Newton steps, time after the step, energies before it, the numbers of a ContactCertificate).
 
     old, new: the records of the last step and of this one; floats, ints: workspace; need: sizes of the last four
+    zero: of as many numbers as contacts may have directions
     """
     d, dt = data[0], model[0].timestep
 
@@ -165,12 +184,16 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     counts, kept = new_ints[:COUNTS], ints[:found]
     if measure(model, data, where, counts, kept) != 0:
         return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
+    if counts[DIRECTIONS] > len(zero):
+        need[0] = counts[DIRECTIONS]
+        return TOO_WIDE, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
+    counts[DIRECTIONS] = len(zero)
     if not has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
         return MORE_ROOM, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
 
     # Lay out workspace and records, fill them, and match the contacts with those of the last step.
-    n, m, j, width, entries, as_given, _, _, spare = work_lengths(counts, before, found)
-    work = work_views(n, m, j, width, entries, as_given, before, found, spare, floats, ints)
+    n, directions, m, j, width, entries, as_given, _, _, spare = work_lengths(counts, before, found)
+    work = work_views(n, directions, m, j, width, entries, as_given, before, found, spare, floats, ints)
     step, last = record(new_floats, new_ints), record(old_floats, old_ints)
     constraints = step.constraints
     fill(model, data, where, kept, constraints, work.blocks)
@@ -188,7 +211,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
 
     # Whiten: the normal form; redundant joints follow the independent ones.
     white = work.white
-    tau, rank = whiten_posed(posed, white)
+    tau, rank = whiten_posed(posed, white, zero)
     if tau < 0.0:
         return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
     if j > 0:
@@ -197,14 +220,26 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
         trim(white.rows, white.runs)
 
     # Propose: impulses, and the velocities that they cause.
-    given = Given(white.rows, read_only(white.runs), white.free, white.bias, posed.friction, white.scale, white.pace)
-    _, steps, _ = cone_newton(given, tau, work.start, CYCLES, STEPS, settings.aim, work.floats, work.ints, step.impulse)
-    respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse)
+    given = Given(
+        white.rows,
+        read_only(white.runs),
+        white.free,
+        white.bias,
+        posed.friction,
+        white.scale,
+        white.pace,
+        settings.apart,
+    )
+    _, steps, _ = cone_newton(
+        given, tau, work.start, CYCLES, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
+    )
+    respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse, zero)
 
     # Judge: an answer that is not certified is not written.
+    law, unknown = LawNumbers(CONE, 0, 0.0, False, 1.0, settings.apart), read_only(nothing.reshape((0, 2)))
     judged = judge_problem(
-        TRUE_CONE, posed.friction, read_only(nothing.reshape((0, 2))), posed, white, work.judging, step.velocity,
-        step.impulse, step.joint_impulse, step.contact_velocity, step.mode,
+        law, posed.friction, unknown, posed, white, work.judging, step.velocity, step.impulse, step.joint_impulse,
+        step.contact_velocity, step.mode, zero,
     )  # fmt: skip
     if not judged[0] <= settings.tolerance:
         return UNCERTIFIED, steps, 0.0, 0.0, 0.0, judged

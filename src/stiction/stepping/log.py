@@ -162,7 +162,7 @@ def contacts_of(report: Report, found: Constraints) -> tuple[NDArray[np.int64], 
     else:
         u, mode = answer.contact_velocity, answer.mode
     near = np.flatnonzero(found.kind == 0)
-    return near, u[near], mode[near]
+    return near, u[near, :3], mode[near]
 
 
 def sliding(found: Constraints, near: NDArray[np.int64], velocity: Array) -> Array:
@@ -171,7 +171,7 @@ def sliding(found: Constraints, near: NDArray[np.int64], velocity: Array) -> Arr
     for place, i in enumerate(near):
         one, size, two, more = found.segments[i]
         parts = np.concatenate([velocity[one : one + size], velocity[two : two + more]])
-        u[place] = found.rows[i][:, : size + more] @ parts
+        u[place] = found.rows[i, :3, : size + more] @ parts
     return u
 
 

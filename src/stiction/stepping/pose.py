@@ -36,6 +36,7 @@ def pose(
     viscosity: in N / (m/s), for `Viscous`
     """
     refuse_dry_friction(found, law)
+    refuse_turning(found, law)
     n, m, j = found.n, len(found.free), len(found.joint_gap)
     gap_rate, joint_rate, joints = np.empty(n), np.empty(j), np.empty((j, m))
     bounces, moving = (NONE, NONE) if before is None else (np.full(n, bounce), before)
@@ -52,6 +53,14 @@ def pose(
 def refuse_dry_friction(found: Constraints, law: Law) -> None:
     if not law.bounded and (found.kind == DRY).any():
         raise InvalidScene(f"dry friction of joints (frictionloss) needs a law of Coulomb's, not {law}")
+
+
+def refuse_turning(found: Constraints, law: Law) -> None:
+    if found.rows.shape[1] > 3 and law.kind != "cone":
+        raise InvalidScene(
+            f"torsional and rolling friction (condim 4 and 6) need the law Coulomb() on the cone, not {law}: set "
+            "condim to 3, or pass ignore=('torsion',), which takes it as 3"
+        )
 
 
 def viscosities(given: float | None) -> float:

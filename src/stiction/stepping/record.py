@@ -28,10 +28,10 @@ class Record(NamedTuple):
     gap_rate: Array[Floats, "n"]
     joint_rows: Array[Floats, "j", "m"]  # bilateral rows over all velocities
     joint_rate: Array[Floats, "j"]
-    impulse: Array[Floats, "n", 3]  # N s
+    impulse: Array[Floats, "n", "d"]  # N s
     velocity: Array[Floats, "m"]
     joint_impulse: Array[Floats, "j"]
-    contact_velocity: Array[Floats, "n", 3]
+    contact_velocity: Array[Floats, "n", "d"]
     mode: Array[Ints, "n"]
 
 
@@ -41,13 +41,13 @@ sizes, views = layout(Record, *LENGTHS)
 @shared
 def record(floats: Any, ints: Any) -> Any:
     """The arrays of a step; its counts come first among the ints."""
-    return views(ints[0], ints[1], ints[2], ints[3], ints[4], ints[5], ints[6], floats, ints[COUNTS:])
+    return views(ints[0], ints[1], ints[2], ints[3], ints[4], ints[5], ints[6], ints[7], floats, ints[COUNTS:])
 
 
 @shared
 def room(c: Any) -> Any:
     """Floats and ints of a record with these counts."""
-    own = sizes(c[0], c[1], c[2], c[3], c[4], c[5], c[6])
+    own = sizes(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7])
     return own[0], own[1] + COUNTS
 
 
@@ -55,7 +55,7 @@ def lengths(found: Constraints) -> tuple[int, ...]:
     """The first of the counts, in the order of LENGTHS."""
     return (
         len(found.starts) - 1, len(found.free), len(found.mass), len(found.gap), found.rows.shape[2],
-        len(found.joint_gap), found.joints.shape[1],
+        len(found.joint_gap), found.joints.shape[1], found.rows.shape[1],
     )  # fmt: skip
 
 
@@ -88,7 +88,7 @@ class Step:
 
     @property
     def impulse(self) -> NDArray[np.float64]:
-        """(n, 3) in N s."""
+        """(n, d) in N s."""
         return self.arrays.impulse
 
     def problem(self, law: Law) -> ContactProblem:

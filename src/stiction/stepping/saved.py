@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "stiction-simulation", 1
 SOLVERS: dict[str, Any] = {each.__name__: each for each in (Auto, *ALL)}
 STEPPERS: dict[str, Any] = {each.__name__: each for each in (TimeStepping, EventDriven)}
-COUNTS = 10  # numbers that say how much the two flat arrays hold
+COUNTS = 11  # numbers that say how much the two flat arrays hold; before torsion they were 10, without directions
 RETIRED = {"ConeNewton": ("max_pyramids", "last_cycles")}  # options that older files have: `Auto` does this now
 MOST = 1 << 30  # of a count, so that products of counts do not overflow
 
@@ -106,12 +106,14 @@ def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.
     for name, kind in kinds.items():
         if fields[name].ndim != 1 or fields[name].dtype != kind:
             raise InvalidScene(f"{name} must be a vector of {kind.__name__}")
+    if len(counts) == COUNTS - 1:
+        counts = np.insert(counts, len(LENGTHS) - 1, 3)
     if len(counts) != COUNTS or (counts < 0).any() or (counts > MOST).any():
         raise InvalidScene(f"counts must be {COUNTS} numbers from 0 to {MOST}")
     own = counts[: len(LENGTHS)].tolist()
     if sizes(*own)[0] > len(floats) or sizes(*own)[1] > len(ints):
         raise InvalidScene("floats and ints are shorter than counts says")
     found, impulse = views(*own, floats, ints), fields["impulse"]
-    if impulse.shape != (found.n, 3) or impulse.dtype != np.float64:
-        raise InvalidScene(f"impulse must have shape ({found.n}, 3), got {impulse.shape}")
+    if impulse.shape != found.rows.shape[:2] or impulse.dtype != np.float64:
+        raise InvalidScene(f"impulse must have shape {found.rows.shape[:2]}, got {impulse.shape}")
     return found, impulse

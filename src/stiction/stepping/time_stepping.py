@@ -88,8 +88,10 @@ class TimeStepping:
         solver = DEFAULT if solver is None else solver
         engine.look()
         tried = None
-        if (law is CONE or law == CONE) and isinstance(solver, Auto) and not self.restitution:
+        if (law is CONE or law.kind == "cone") and isinstance(solver, Auto) and not self.restitution:
             settings = self.settings if solver.aim is None else self.settings._replace(aim=solver.aim)
+            if law is not CONE and law.numbers.apart:
+                settings = settings._replace(apart=True)
             report, tried = fused_step(engine, settings, self.warm)
             if report is not None:
                 advance(engine.shadow, engine.data, engine.senses, engine.joined)
@@ -103,7 +105,7 @@ class TimeStepping:
             found, problem = tried.constraints, tried.problem(law)
             start: NDArray[np.float64] | None = tried.impulse
         else:
-            found = engine.gather()
+            found = engine.gather(law)
             if self.restitution:
                 bounce = engine.bounce("TimeStepping", self.restitution, found)
                 before = np.append(data.qvel, np.zeros(found.free.size - engine.model.nv))

@@ -24,6 +24,7 @@ import numpy as np
 from stiction.arrays.compiled import kernel, workspace
 from stiction.arrays.dense import cholesky, cholesky_solve, dot
 from stiction.arrays.runs import add_rows, rows_dot
+from stiction.arrays.vectors import THREE, Three, at
 from stiction.solutions.status import Status
 from stiction.solvers.contract import ContactProposal, Contract
 
@@ -160,7 +161,7 @@ def respond(
         gradient[j] = x[j] - free[j]
         value += 0.5 * gradient[j] * gradient[j]
     for i in range(len(rows)):
-        y0, y1, y2 = rows_dot(rows[i], segments[i], x)
+        y0, y1, y2 = rows_dot(rows[i], segments[i], x, THREE)
         y0 = centre[i, 0] - (y0 + bias[i, 0]) / epsilon
         y1 = centre[i, 1] - (y1 + bias[i, 1]) / epsilon
         y2 = centre[i, 2] - (y2 + bias[i, 2]) / epsilon
@@ -177,7 +178,7 @@ def respond(
             y1, y2 = mu[i] * y0 * slope[i, 2], mu[i] * y0 * slope[i, 3]
         impulse[i, 0], impulse[i, 1], impulse[i, 2] = y0, y1, y2
         value += 0.5 * epsilon * (y0 * y0 + y1 * y1 + y2 * y2)
-        add_rows(rows[i], segments[i], -y0, -y1, -y2, gradient)
+        add_rows(rows[i], segments[i], Three(-y0, -y1, -y2), gradient)
     return value
 
 
@@ -220,4 +221,4 @@ def move(rows, segments, free, impulse, x):
     for j in range(len(x)):
         x[j] = free[j]
     for i in range(len(rows)):
-        add_rows(rows[i], segments[i], impulse[i, 0], impulse[i, 1], impulse[i, 2], x)
+        add_rows(rows[i], segments[i], at(impulse, i, THREE), x)

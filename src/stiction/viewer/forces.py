@@ -90,7 +90,12 @@ def arrows(simulation: Simulation, contacts: Contacts, scale: Scale) -> dict[Mod
     drawn = scale.drawn(contacts.world_force) * acting(simulation.model, contacts)[:, None]
     seen = np.linalg.norm(drawn, axis=1) >= SHORTEST * scale.size
     ends = np.stack([contacts.position, contacts.position + drawn], axis=1)
-    return {mode: ends[seen & (contacts.mode == mode)] for mode in LOOKS}
+    return {mode: ends[seen & (shown(contacts.mode) == mode)] for mode in LOOKS}
+
+
+def shown(mode: Any) -> Any:
+    """The mode by whose look a contact is drawn: what spins or rolls against friction yields, as what slides does."""
+    return np.minimum(mode, Mode.SLIDE)
 
 
 def acting(model: Any, contacts: Contacts) -> NDArray[np.float64]:
@@ -174,7 +179,7 @@ def rows(contacts: Contacts, most: int = 40) -> list[tuple[str, str, float, floa
     for i in strongest_first(contacts, most):
         touch = contacts[int(i)]
         word = touch.mode.name.lower()
-        symbol = LOOKS[touch.mode].symbol if touch.mode in LOOKS else "○"
+        symbol = LOOKS[Mode(shown(touch.mode))].symbol if touch.mode != Mode.OPEN else "○"
         friction = float(np.hypot(touch.force[1], touch.force[2]))
         friction = friction if friction > floor else 0.0
         pair = f"{touch.bodies[0]} – {touch.bodies[1]}"

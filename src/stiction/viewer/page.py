@@ -37,8 +37,10 @@ def status(
         potential, kinetic = moment.energy
         told.append(("residual", f"{moment.residual:.1e}"))
         told.append(("energy", f"{potential + kinetic:.5g} J (potential {potential:.5g}, kinetic {kinetic:.3g})"))
-        sticking, sliding = (int((contacts.mode == mode).sum()) for mode in (Mode.STICK, Mode.SLIDE))
-        told.append(("contacts", f"{len(contacts)}: {sticking} stick, {sliding} slide"))
+        always = (Mode.STICK, Mode.SLIDE)
+        counts = {mode: int((contacts.mode == mode).sum()) for mode in Mode if mode != Mode.OPEN}
+        words = [f"{count} {mode.name.lower()}" for mode, count in counts.items() if count or mode in always]
+        told.append(("contacts", f"{len(contacts)}: {', '.join(words)}"))
     pace = steps_per_second * session.simulation.model.opt.timestep
     told.append(
         ("pace", f"{steps_per_second:.0f} steps/s, {pace:.2f} × real time, {pictures_per_second:.0f} pictures/s")

@@ -303,7 +303,9 @@ def draw_modes(ax: Any, record: Record, pairs: list[tuple[int, int]], mode: NDAr
         for a, b in pairwise(bounds):
             if (kind := Mode(mode[k, a])) != Mode.OPEN:
                 width = max(end[b] - end[a], least if b - a < record.steps else 0.0)
-                ax.broken_barh([(end[a], width)], (k - 0.35, 0.7), edgecolor="black", lw=0.3, **looks[kind])
+                ax.broken_barh(
+                    [(end[a], width)], (k - 0.35, 0.7), edgecolor="black", lw=0.3, **looks[min(kind, Mode.SLIDE)]
+                )
     ax.set_yticks(range(len(pairs)), [named(record, pair) for pair in pairs], fontsize=7)
     ax.set_ylim(max(1, len(pairs)) - 0.5, -0.5)
     ax.set_title("blue: sticks    orange, hatched: slides    blank: open", fontsize=8)

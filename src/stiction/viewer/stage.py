@@ -208,7 +208,7 @@ class Stage:
             return
         wanted = outline(self.simulation.law)
         colours = np.stack(
-            [linear(LOOKS[Mode.SLIDE if mode == Mode.SLIDE else Mode.STICK].colour) for mode in made.mode]
+            [linear(LOOKS[Mode.SLIDE if mode >= Mode.SLIDE else Mode.STICK].colour) for mode in made.mode]
         )
         if self._cones is not None and wanted == self._shape:
             self._cones.batched_positions = (made.apex + self._moved).astype(np.float32)

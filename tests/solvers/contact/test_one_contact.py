@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stiction.arrays.vectors import THREE, Six, Three
 from stiction.solvers.contact.cone_newton.one_contact import (
     EXACT,
     Contacts,
@@ -17,16 +18,21 @@ from stiction.solvers.contact.cone_newton.one_contact import (
     solve_contact,
     sweep,
 )
+from stiction.solvers.contact.cone_newton.one_wide_contact import solve_wide
+
+VECTORS = {3: Three, 6: Six}
 
 
-def response(seed, rank=3):
-    rows = np.random.default_rng(seed).normal(size=(3, rank))
+def response(seed, rank=3, size=3):
+    rows = np.random.default_rng(seed).normal(size=(size, rank))
     return rows @ rows.T
 
 
 def violation(D, b, mu, p):
     u = D @ p + b
-    return alart_curnier(*p, *u, mu)[0] / (np.abs(b).max() + np.abs(D).max() * np.abs(p).max())
+    return alart_curnier(VECTORS[len(p)](*p), VECTORS[len(p)](*u), mu, False)[0] / (
+        np.abs(b).max() + np.abs(D).max() * np.abs(p).max()
+    )
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.01, 0.3, 1.0, 10.0, 1000.0])
@@ -36,6 +42,21 @@ def test_one_contact_satisfies_the_law(mu):
         p = np.array(solve_contact(D, *b, mu, EXACT))
         assert violation(D, b, mu, p) <= 1e-12 * max(1.0, mu)  # an error of p_n moves the rim by mu times as much
         assert np.hypot(p[1], p[2]) <= mu * p[0] * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("rank", [4, 6])
+@pytest.mark.parametrize("mu", [0.0, 0.01, 0.3, 1.0, 10.0])
+def test_one_contact_with_spin_and_rolling_satisfies_the_law(mu, rank):
+    """Rank 4: spin and rolling depend on the others."""
+    p = np.empty(6)
+    for seed in range(200):
+        D, b = response(seed, rank, 6), np.random.default_rng(seed + 1000).normal(size=6)
+        if rank == 4:
+            rows = np.random.default_rng(seed).normal(size=(6, rank))
+            b = rows @ np.random.default_rng(seed + 1000).normal(size=rank)
+        solve_wide(D, Six(*b), mu, EXACT, np.empty((3, 6, 6)), p)
+        assert violation(D, b, mu, p) <= 1e-11 * max(1.0, mu)
+        assert np.linalg.norm(p[1:]) <= mu * p[0] * (1 + 1e-14)
 
 
 def test_an_approaching_contact_that_needs_little_friction_sticks():
@@ -92,8 +113,9 @@ def contacts_on_two_bodies(n, seed):
     segments[0] = [6, 6, 0, 0]
     rows[0, :, 6:] = 0.0
     contacts = Contacts(
-        rows, segments, rng.normal(size=(n, 3)), rng.uniform(0.1, 0.9, n), np.empty((n, 3, 3)), np.ones(n)
-    )
+        THREE, False, rows, segments, rng.normal(size=(n, 3)), rng.uniform(0.1, 0.9, n), np.empty((n, 3, 3)),
+        np.ones(n), np.empty((0, 3, 3)),
+    )  # fmt: skip
     set_delassus(contacts)
     return contacts
 
@@ -136,5 +158,5 @@ def test_sweeps_converge_and_keep_the_velocity():
 
 def test_into_cone_shortens_and_releases():
     p = np.array([[1.0, 3.0, 4.0], [-1.0, 0.5, 0.5], [1.0, 0.1, 0.1]])
-    into_cone(p, np.array([0.5, 0.5, 0.5]))
+    into_cone(p, contacts_on_two_bodies(3, 0)._replace(friction=np.array([0.5, 0.5, 0.5])))
     np.testing.assert_allclose(p, [[1.0, 0.3, 0.4], [0.0, 0.0, 0.0], [1.0, 0.1, 0.1]])

@@ -34,7 +34,7 @@ def corrected(
     solve: from velocities (n, 3) to add to the free ones, in units of the normal form, and the answer before
     impulse: (n, 3) of an answer, in the same units; None if it is not worth another round
     """
-    added = np.zeros((problem.n, 3))
+    added: NDArray[np.float64] = np.zeros(problem.rows.shape[:2])
     answer = solve(added, None)
     if problem.delassus is None or problem.n == 0:
         return answer

@@ -21,17 +21,17 @@ from stiction.solvers.contact.cone_newton.tolerances import EXACT, RIDGE, SWEEPS
 class Memory(NamedTuple):
     """The last sweeps."""
 
-    move: Array[Floats, "3 * n"]  # g(p) - p
-    last_move: Array[Floats, "3 * n"]
-    last: Array[Floats, "3 * n"]  # g(p) before
-    moves: Array[Floats, "memory", "3 * n"]  # differences of moves
-    images: Array[Floats, "memory", "3 * n"]  # differences of g(p)
+    move: Array[Floats, "d * n"]  # g(p) - p
+    last_move: Array[Floats, "d * n"]
+    last: Array[Floats, "d * n"]  # g(p) before
+    moves: Array[Floats, "memory", "d * n"]  # differences of moves
+    images: Array[Floats, "memory", "d * n"]  # differences of g(p)
     gram: Array[Floats, "memory", "memory"]  # of moves
     factor: Array[Floats, "memory", "memory"]
     weights: Array[Floats, "memory"]
 
 
-memory_sizes, carve_memory = layout(Memory, "n", memory=f"{SWEEPS_KEPT}")
+memory_sizes, carve_memory = layout(Memory, "n", "d", memory=f"{SWEEPS_KEPT}")
 
 
 @kernel
@@ -40,7 +40,7 @@ def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_swee
 
     Returns (residual of `best`, sweeps).
     """
-    p, size = point.p.reshape(-1), 3 * len(point.p)
+    p, size = point.p.reshape(-1), point.p.size
     kept = best.reshape(-1)
     t = memory
     shortest, held, accelerated = 1e300, 0, False
@@ -78,7 +78,7 @@ def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_swee
             t.last_move[j], t.last[j] = t.move[j], p[j]
         accelerated = held > 0 and not dropped and combine(t, min(held, SWEEPS_KEPT), p)
         if accelerated:
-            into_cone(point.p, contacts.friction)
+            into_cone(point.p, contacts)
             set_velocity(contacts, point)
     return least, max_sweeps
 

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from stiction.arrays.compiled import kernel, sums
 from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.vectors import column, inner
+from stiction.solvers.contact.cone_newton.slope import through
 
 SIZE = 6
 
@@ -117,33 +119,30 @@ def clear(blocks):
 
 
 @kernel
-def add_law(rows, segment, slope, blocks):
-    """A += Lᵀ slope L of one contact."""
+def add_law(rows, segment, slope, i, zero, blocks):
+    """A += Lᵀ slope L of contact i."""
     table, values = blocks.table, blocks.values
-    r0, r1, r2 = rows[0], rows[1], rows[2]
     first, second = segment[0] // SIZE, segment[2] // SIZE
 
     # First body, second body, and the coupling between them.
-    if segment[1] > 0:
-        add_product(r0, r1, r2, slope, r0, r1, r2, values[table[first, first]])
+    length = segment[1]
+    if length > 0:
+        add_product(rows, 0, slope, i, 0, zero, values[table[first, first]])
     if segment[3] > 0:
-        s0, s1, s2 = r0[segment[1] :], r1[segment[1] :], r2[segment[1] :]
-        add_product(s0, s1, s2, slope, s0, s1, s2, values[table[second, second]])
-        if segment[1] > 0:
-            add_product(r0, r1, r2, slope, s0, s1, s2, values[table[first, second]])
-            add_product(s0, s1, s2, slope, r0, r1, r2, values[table[second, first]])
+        add_product(rows, length, slope, i, length, zero, values[table[second, second]])
+        if length > 0:
+            add_product(rows, 0, slope, i, length, zero, values[table[first, second]])
+            add_product(rows, length, slope, i, 0, zero, values[table[second, first]])
 
 
 @sums
-def add_product(r0, r1, r2, slope, s0, s1, s2, block):
-    """block += Rᵀ slope S, for rows R = (r0, r1, r2) and S = (s0, s1, s2); slope as in `System`."""
-    for i in range(SIZE):
-        a0 = r0[i] * slope[0] + r1[i] * slope[1] + r2[i] * slope[2]
-        a1 = r1[i] * slope[3] + r2[i] * slope[4]
-        a2 = r1[i] * slope[4] + r2[i] * slope[5]
-        row = block[i]
-        for j in range(SIZE):
-            row[j] += a0 * s0[j] + a1 * s1[j] + a2 * s2[j]
+def add_product(rows, first, slope, i, second, zero, block):
+    """block += Rᵀ slope S of contact i, R and S its rows from these places on."""
+    for j in range(SIZE):
+        a = through(slope, i, column(rows, first + j, zero))
+        row = block[j]
+        for k in range(SIZE):
+            row[k] += inner(a, column(rows, second + k, zero))
 
 
 @kernel

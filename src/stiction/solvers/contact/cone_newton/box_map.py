@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.runs import rows_dot
+from stiction.arrays.vectors import at, plus, put
 from stiction.solvers.contact.cone_newton.one_contact import set_velocity
 from stiction.solvers.contact.cone_newton.system import OPEN
 
@@ -23,11 +24,11 @@ def evaluate_box(contacts, point):
     """Set x and u from p; returns the largest entry of the map's residual and its squared norm. NaN is passed on."""
     # Velocities.
     set_velocity(contacts, point)
-    p, u, offset = point.p, point.u, contacts.offset
+    p, u, zero = point.p, point.u, contacts.zero
     largest, square = 0.0, 0.0
     for i in range(len(p)):
-        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], point.x)
-        u[i, 0], u[i, 1], u[i, 2] = u0 + offset[i, 0], u1 + offset[i, 1], u2 + offset[i, 2]
+        moved = rows_dot(contacts.rows[i], contacts.segments[i], point.x, zero)
+        put(u, i, plus(moved, at(contacts.offset, i, zero)))
 
         # Distance of the impulse from its image under the map.
         normal = max(p[i, 0] - u[i, 0], 0.0)
@@ -46,7 +47,7 @@ def evaluate_box(contacts, point):
 
 @kernel
 def linearise_box(contacts, point, epsilon, system):
-    """Set dp = constant - slope du of each contact; returns how many changed their piece of the map."""
+    """Set dp = constant - slope du of each contact, with two tangents; returns how many changed their piece."""
     p, u, constant, slope = point.p, point.u, system.constant, system.slope
     stiffness, changed = 1.0 / epsilon, 0
     for i in range(len(p)):

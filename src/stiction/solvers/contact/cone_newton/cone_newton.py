@@ -29,6 +29,7 @@ import numpy as np
 from stiction.arrays.compiled import in_callers, kernel, shared, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
+from stiction.arrays.vectors import ZEROS, at, largest, over, plus, put, times
 from stiction.problems.normal_form import SMALL, trim
 from stiction.solvers.contact.cone_newton.anderson import Memory, accelerated_sweeps
 from stiction.solvers.contact.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
@@ -101,14 +102,16 @@ class ConeNewton:
         choose="friction is meant on the circular cone",
         warm=True,
         laws=("cone",),
+        turning=True,
     )
 
     def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
         white = trimmed(problem.whitened)
         begin = NONE if start is None else np.ascontiguousarray(start)
+        apart = problem.law.numbers.apart
 
         def solve(added: NDArray[np.float64], before: Answer | None) -> Answer:
-            found = self._run(white, white.bias + added, begin if before is None else before.impulse)
+            found = self._run(white, white.bias + added, begin if before is None else before.impulse, apart)
             return found if before is None else found._replace(steps=found.steps + before.steps)
 
         def impulse(answer: Answer) -> NDArray[np.float64] | None:
@@ -117,13 +120,13 @@ class ConeNewton:
         answer = corrected(problem, solve, impulse, CORRECTIONS, NEGLIGIBLE)
         return ContactProposal(STATUS[answer.status], answer.steps, answer.impulse)
 
-    def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64]) -> Answer:
-        n, _, width = white.rows.shape
-        impulse = np.empty((n, 3))
-        given = Given(white.rows, white.segments, white.free, bias, white.friction, white.scale, white.pace)
+    def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64], apart: bool) -> Answer:
+        n, d, width = white.rows.shape
+        impulse = np.empty((n, d))
+        given = Given(white.rows, white.segments, white.free, bias, white.friction, white.scale, white.pace, apart)
         status, steps, violation = cone_newton(
             given, white.tau, start, self.max_cycles, self.max_steps, self.tolerance,
-            *workspace(*sizes(n, len(white.free), width)), impulse,
+            *workspace(*sizes(n, d, len(white.free), width)), impulse, ZEROS[d],
         )  # fmt: skip
         return Answer(status, steps, violation, impulse)
 
@@ -148,73 +151,74 @@ class Answer(NamedTuple):
     status: int
     steps: int
     violation: float  # of the law, over the largest free contact velocity, as the judge measures it
-    impulse: NDArray[np.float64]  # (n, 3) N s
+    impulse: NDArray[np.float64]  # (n, d) N s
 
 
 class Given(NamedTuple):
     """A problem in normal form, as the kernel reads it."""
 
-    rows: Any  # (n, 3, k)
+    rows: Any  # (n, d, k)
     segments: Any  # (n, 4)
     free: Any  # (m,)
-    bias: Any  # (n, 3)
+    bias: Any  # (n, d)
     friction: Any  # (n,)
     scale: Any  # (n,)
     pace: Any  # (n,)
+    apart: Any  # whether sliding, spin and rolling are bounded apart
 
 
 class Whole(NamedTuple):
     """All contacts of a problem, as they came."""
 
-    rows: Any  # (n, 3, k)
+    rows: Any  # (n, d, k)
     segments: Any  # (n, 4)
-    offset: Any  # (n, 3) contact velocities without impulses
+    offset: Any  # (n, d) contact velocities without impulses
     friction: Any  # (n,)
 
 
 class Work(NamedTuple):
-    """The workspace, for n contacts and m velocities, of b free bodies (0 if they are not)."""
+    """The workspace, for n contacts with d directions and m velocities, of b free bodies (0 if they are not)."""
 
     contacts: Contacts
     search: Search
     system: System
     memory: Memory
     weight: Array[Floats, "n"]
-    offset: Array[Floats, "n", 3]
+    offset: Array[Floats, "n", "d"]
     groups: Array[Ints, "n + 1"]
     chosen: Array[Ints, "n"]
     taken: Array[Ints, "n"]
 
 
-work_sizes, carve = layout(Work, "n", "m", "b", "width")
+work_sizes, carve = layout(Work, "n", "d", "m", "b", "width")
 
 
 @shared
-def sizes(n: int, m: int, width: int) -> tuple[int, int]:
+def sizes(n: int, d: int, m: int, width: int) -> tuple[int, int]:
     """Floats and ints of the workspace, whether velocities turn out to be those of free bodies or not."""
-    one, other = work_sizes(n, m, 0, width), work_sizes(n, m, m // SIZE, width)
+    one, other = work_sizes(n, d, m, 0, width), work_sizes(n, d, m, m // SIZE, width)
     return max(one[0], other[0]), max(one[1], other[1])
 
 
 @kernel
-def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, ints, p):
-    """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`."""
+def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, ints, p, zero):
+    """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`; zero: of a contact."""
     n, m, segments = len(p), len(given.free), given.segments
 
     # Bodies at rest need no solve: the impulses of the start are the solution. Nothing is laid out for that.
-    violation = of_start(given, tau, start, floats[:m])
+    violation = of_start(given, tau, start, floats[:m], zero)
     if violation <= tolerance:
         copy_rows(start, p)
         return SOLVED, 0, violation
 
     b = m // SIZE if of_free_bodies(segments, m) else 0
     contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
-        n, m, b, given.rows.shape[2], floats, ints
+        n, len(zero), m, b, given.rows.shape[2], zero, given.apart, floats, ints
     )
 
     # Units of the normal form: contact velocities without impulses, the residual that is small enough, the start.
     whole = Whole(given.rows, segments, offset, given.friction)
-    enough = survey(given, tau, tolerance, offset, weight)
+    enough = survey(given, tau, tolerance, offset, weight, zero)
     warm = begin_at(start, given.scale, tau, p)
     if b > 0:
         order_bodies(segments, system.blocks)
@@ -233,12 +237,11 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
             contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p
         )
         steps += more
-        found = negligible(violation, relaxed(tolerance), weight, p)
+        found = negligible(violation, relaxed(tolerance), weight, p, zero)
 
     # Back to N s.
     for i in range(n):
-        for c in range(3):
-            p[i, c] *= given.scale[i] * tau
+        put(p, i, times(given.scale[i] * tau, at(p, i, zero)))
     return SOLVED if found else MAX_ITERATIONS, steps, violation
 
 
@@ -259,7 +262,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         if cycle == 1:
             enough *= relaxed(tolerance) / tolerance
             tolerance = relaxed(tolerance)
-        if negligible(violation, tolerance, weight, p):
+        if negligible(violation, tolerance, weight, p, contacts.zero):
             break
 
         # Starting point of this cycle: the start itself, or what its stage makes of the best point.
@@ -267,7 +270,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         softness = SOFTNESS * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
         if cycle == 0 and warm:
             softness = WARM_SOFTNESS
-            if burdened(p):
+            if burdened(p, contacts.zero):
                 balance(contacts, p)
                 least = begin_balanced(p, contacts, search)
         elif cycle == 0:
@@ -294,7 +297,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         least, count = newton(contacts, search, system, least, target, softness, max_steps, False)
         steps += count
         copy_rows(best, now.p)
-        into_cone(now.p, contacts.friction)
+        into_cone(now.p, contacts)
         evaluate(contacts, now)
         violation = keep_better(contacts, now, weight, violation, p)
     return steps, violation
@@ -308,7 +311,7 @@ def relaxed(tolerance):
 
 @in_callers
 @kernel
-def of_start(given, tau, start, x):
+def of_start(given, tau, start, x, zero):
     """Violation of the law by the impulses of the start, DIVERGED if there are none or it is large; x: scratch."""
     bias, scale = given.bias, given.scale
     if len(start) != len(bias):
@@ -319,26 +322,23 @@ def of_start(given, tau, start, x):
         x[k] = given.free[k]
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
-        add_rows(given.rows[i], given.segments[i], unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], x)
+        add_rows(given.rows[i], given.segments[i], times(unit, at(start, i, zero)), x)
 
     # Violation in the judge's units: velocities over the pace of the contact.
-    largest = 0.0
+    worst = 0.0
     for i in range(len(start)):
         unit = 1.0 / (scale[i] * tau)
-        u0, u1, u2 = rows_dot(given.rows[i], given.segments[i], x)
-        off, _ = alart_curnier(
-            unit * start[i, 0], unit * start[i, 1], unit * start[i, 2], u0 + bias[i, 0], u1 + bias[i, 1],
-            u2 + bias[i, 2], given.friction[i],
-        )  # fmt: skip
+        u = plus(rows_dot(given.rows[i], given.segments[i], x, zero), at(bias, i, zero))
+        off, _ = alart_curnier(times(unit, at(start, i, zero)), u, given.friction[i], given.apart)
         if not off <= STALL_LIMIT:
             return DIVERGED
-        largest = max(largest, off * tau / (scale[i] * given.pace[i]))
-    return largest
+        worst = max(worst, off * tau / (scale[i] * given.pace[i]))
+    return worst
 
 
 @in_callers
 @kernel
-def survey(given, tau, tolerance, offset, weight):
+def survey(given, tau, tolerance, offset, weight, zero):
     """Set the free contact velocities, and weights; returns the residual of the normal form at which to stop.
 
     The judge measures velocities against the largest of a contact's island; the normal form, each by its contact's
@@ -346,8 +346,7 @@ def survey(given, tau, tolerance, offset, weight):
     """
     bias, heaviest = given.bias, 0.0
     for i in range(len(bias)):
-        u0, u1, u2 = rows_dot(given.rows[i], given.segments[i], given.free)
-        offset[i, 0], offset[i, 1], offset[i, 2] = u0 + bias[i, 0], u1 + bias[i, 1], u2 + bias[i, 2]
+        put(offset, i, plus(rows_dot(given.rows[i], given.segments[i], given.free, zero), at(bias, i, zero)))
         weight[i] = tau / (given.scale[i] * given.pace[i])
         heaviest = max(heaviest, weight[i])
     return max(tolerance / max(heaviest, 1.0), LEAST_RESIDUAL)
@@ -358,10 +357,10 @@ def begin_at(start, scale, tau, p):
     """p = `start` in units of the normal form if it is given and finite, else zero. Returns whether it was used."""
     warm = len(start) == len(p) and len(p) > 0
     for i in range(len(start)):
-        for c in range(3):
+        for c in range(start.shape[1]):
             warm = warm and abs(start[i, c]) < DIVERGED * scale[i] * tau
     for i in range(len(p)):
-        for c in range(3):
+        for c in range(p.shape[1]):
             p[i, c] = start[i, c] / (scale[i] * tau) if warm else 0.0
     return warm
 
@@ -373,7 +372,7 @@ def begin(whole, contacts):
         contacts.stretch[i], contacts.friction[i] = 1.0, whole.friction[i]
         for a in range(4):
             contacts.segments[i, a] = whole.segments[i, a]
-        for a in range(3):
+        for a in range(whole.rows.shape[1]):
             contacts.offset[i, a] = whole.offset[i, a]
             for k in range(whole.rows.shape[2]):
                 contacts.rows[i, a, k] = whole.rows[i, a, k]
@@ -385,7 +384,7 @@ def begin_again(p, part, seed, contacts, search):
     """Begin at part · p (0 or 1), perturbed; returns the next seed."""
     now = search.now
     for i in range(len(p)):
-        for c in range(3):
+        for c in range(p.shape[1]):
             now.p[i, c] = part * p[i, c] / contacts.stretch[i]
     seed = perturb(now.p, seed)
     set_velocity(contacts, now)
@@ -394,44 +393,43 @@ def begin_again(p, part, seed, contacts, search):
 
 
 @kernel
-def negligible(violation, tolerance, weight, p):
+def negligible(violation, tolerance, weight, p, zero):
     """Whether a violation is within the tolerance, or within rounding for impulses as large as p."""
-    largest = 0.0
+    most = 0.0
     for i in range(len(p)):
-        largest = max(largest, weight[i] * max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])))
-    return violation <= max(tolerance, ROUNDING * largest)
+        most = max(most, weight[i] * largest(at(p, i, zero)))
+    return violation <= max(tolerance, ROUNDING * most)
 
 
 @kernel
 def rounding(contacts, p):
     """Rounding of contact velocities under the largest impulse, in stretched units."""
-    largest = 0.0
+    most = 0.0
     for i in range(len(p)):
         square = contacts.stretch[i] * contacts.stretch[i]
-        largest = max(largest, square * max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])))
-    return LAST_DIGIT * largest
+        most = max(most, square * largest(at(p, i, contacts.zero)))
+    return LAST_DIGIT * most
 
 
 @kernel
 def keep_better(contacts, point, weight, violation, p):
     """Keep the point's impulses in p, without stretches, if they violate the law less; returns the lesser violation."""
     # Violation without stretches, in the judge's units; NaN becomes the largest.
-    largest = 0.0
+    most, zero = 0.0, contacts.zero
     for i in range(len(p)):
         c = contacts.stretch[i]
-        q, u = point.p[i], point.u[i]
-        worst, _ = alart_curnier(c * q[0], c * q[1], c * q[2], u[0] / c, u[1] / c, u[2] / c, contacts.friction[i])
+        p_i, u_i = times(c, at(point.p, i, zero)), over(at(point.u, i, zero), c)
+        worst, _ = alart_curnier(p_i, u_i, contacts.friction[i], contacts.apart)
         worst *= weight[i]
-        if not worst <= largest:
-            largest = worst
+        if not worst <= most:
+            most = worst
 
     # Keep the impulses if they are better.
-    if not largest < violation:
+    if not most < violation:
         return violation
     for i in range(len(p)):
-        for c in range(3):
-            p[i, c] = contacts.stretch[i] * point.p[i, c]
-    return largest
+        put(p, i, times(contacts.stretch[i], at(point.p, i, zero)))
+    return most
 
 
 @kernel
@@ -450,22 +448,22 @@ def balance(contacts, p):
     """
     for i in range(len(p)):
         # Rows and velocities grow by the factor, D_i by its square.
-        stretch = max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2]), 1.0) ** 0.5
+        stretch = max(largest(at(p, i, contacts.zero)), 1.0) ** 0.5
         factor = stretch / contacts.stretch[i]
         contacts.stretch[i] = stretch
-        for a in range(3):
+        for a in range(contacts.rows.shape[1]):
             contacts.offset[i, a] *= factor
-            for b in range(3):
+            for b in range(contacts.rows.shape[1]):
                 contacts.delassus[i, a, b] *= factor * factor
             for k in range(contacts.rows.shape[2]):
                 contacts.rows[i, a, k] *= factor
 
 
 @kernel
-def burdened(p):
+def burdened(p, zero):
     """Whether some contact carries an impulse far larger than the one that would stop it alone."""
     for i in range(len(p)):
-        if max(abs(p[i, 0]), abs(p[i, 1]), abs(p[i, 2])) > BURDEN:
+        if largest(at(p, i, zero)) > BURDEN:
             return True
     return False
 
@@ -475,7 +473,7 @@ def begin_balanced(p, contacts, search):
     """Begin at p in the units of stretched contacts; returns the residual."""
     now = search.now
     for i in range(len(p)):
-        for c in range(3):
+        for c in range(p.shape[1]):
             now.p[i, c] = p[i, c] / contacts.stretch[i]
     copy_rows(now.p, search.best)
     least, _ = evaluate(contacts, now)
@@ -488,7 +486,7 @@ def perturb(p, seed):
     for i in range(len(p)):
         seed = seed * 16807 % 2147483647  # Lehmer's generator
         chance = seed / 2147483647.0
-        for c in range(3):
+        for c in range(p.shape[1]):
             p[i, c] *= 2.0 * chance
         p[i, 0] += PRESSURE * chance
     return seed

@@ -16,35 +16,56 @@ The residual of impulses is that of the Alart–Curnier map [AlartCurnier1991] (
 from __future__ import annotations
 
 from typing import Annotated as Array
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stiction.arrays.compiled import kernel, sums
+from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
-from stiction.solvers.contact.cone_newton.tolerances import BLUNT, DEAF, EXACT, MAX_ROOT_STEPS, TINY
+from stiction.arrays.vectors import (
+    Table,
+    Vector,
+    across,
+    at,
+    inner,
+    largest,
+    minus,
+    of_vectors,
+    plus,
+    put,
+    times,
+    total_size,
+    with_normal,
+)
+from stiction.solvers.contact.cone_newton.apart import onto_discs, settle_turns
+from stiction.solvers.contact.cone_newton.one_wide_contact import solve_wide
+from stiction.solvers.contact.cone_newton.tolerances import BLUNT, DEAF, EXACT, MAX_ROOT_STEPS, PART_SWEEPS, TINY
 
 
 class Contacts(NamedTuple):
     """The contacts of a problem in normal form."""
 
-    rows: Array[Floats, "n", 3, "width"]  # L_i, at the velocities that it touches
+    zero: Any  # of as many numbers as a contact has directions
+    apart: Any  # whether sliding, spin and rolling are bounded apart
+    rows: Array[Floats, "n", "d", "width"]  # L_i, at the velocities that it touches
     segments: Array[Ints, "n", 4]  # start and length of the two runs of velocities that it touches
-    offset: Array[Floats, "n", 3]  # contact velocities without impulses
+    offset: Array[Floats, "n", "d"]  # contact velocities without impulses
     friction: Array[Floats, "n"]  # mu
-    delassus: Array[Floats, "n", 3, 3]  # D_i = L_i L_iᵀ
+    delassus: Array[Floats, "n", "d", "d"]  # D_i = L_i L_iᵀ
     stretch: Array[Floats, "n"]  # factor of rows and velocities; impulses are divided by it
+    alone: Array[Floats, "3 if d > 3 else 0", "d", "d"]  # scratch of `solve_wide`
 
 
 class Point(NamedTuple):
     """Impulses, and the velocities under them."""
 
-    p: Array[Floats, "n", 3]  # impulses n, t1, t2
+    p: Array[Floats, "n", "d"]  # impulses n, t1, t2 and, where there are more, those of spin and rolling
     x: Array[Floats, "m"]  # sum of L_iᵀ p_i
-    u: Array[Floats, "n", 3]  # L_i x + offset_i
+    u: Array[Floats, "n", "d"]  # L_i x + offset_i
 
 
-layout(Contacts, "n", "width")
-layout(Point, "n", "m")
+layout(Contacts, "n", "d", "width")
+layout(Point, "n", "d", "m")
 
 
 @kernel
@@ -74,6 +95,11 @@ def set_one_delassus(contacts, i):
     D[0, 1], D[0, 2], D[1, 2] = d01, d02, d12
     D[1, 0], D[2, 0], D[2, 1] = d01, d02, d12
 
+    # Spin and rolling.
+    for a in range(3, len(D)):
+        for b in range(a + 1):
+            D[a, b] = D[b, a] = dot(contacts.rows[i, a], contacts.rows[i, b], width)
+
 
 @kernel
 def evaluate(contacts, point):
@@ -89,50 +115,55 @@ def set_velocity(contacts, point):
     for j in range(len(x)):
         x[j] = 0.0
     for i in range(len(p)):
-        if p[i, 0] != 0.0 or p[i, 1] != 0.0 or p[i, 2] != 0.0:
-            add_rows(contacts.rows[i], contacts.segments[i], p[i, 0], p[i, 1], p[i, 2], x)
+        add_rows(contacts.rows[i], contacts.segments[i], at(p, i, contacts.zero), x)
 
 
 @kernel
 def residual(contacts, point):
     """Set u from x; returns the Alart–Curnier residual's largest entry and squared norm. NaN is passed on."""
-    p, x, u, offset = point.p, point.x, point.u, contacts.offset
-    largest, square = 0.0, 0.0
-    for i in range(len(p)):
+    most, square, zero = 0.0, 0.0, contacts.zero
+    for i in range(len(point.p)):
         # u = L x + offset.
-        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
-        u0, u1, u2 = u0 + offset[i, 0], u1 + offset[i, 1], u2 + offset[i, 2]
-        u[i, 0], u[i, 1], u[i, 2] = u0, u1, u2
+        u = rows_dot(contacts.rows[i], contacts.segments[i], point.x, zero)
+        u = plus(u, at(contacts.offset, i, zero))
+        put(point.u, i, u)
 
         # Written such that NaN becomes the largest entry.
-        worst, squared = alart_curnier(p[i, 0], p[i, 1], p[i, 2], u0, u1, u2, contacts.friction[i])
+        worst, squared = alart_curnier(at(point.p, i, zero), u, contacts.friction[i], contacts.apart)
         square += squared
-        if not worst <= largest:
-            largest = worst
-    return largest, square
+        if not worst <= most:
+            most = worst
+    return most, square
 
 
 @kernel
-def alart_curnier(p0, p1, p2, u0, u1, u2, mu):
+def alart_curnier(p, u, mu, apart):
     """Largest entry and squared norm of the Alart–Curnier residual of a contact."""
-    y0, y1, y2 = p0 - u0, p1 - u1, p2 - u2
-    normal = y0 if y0 > 0.0 else 0.0
-    radius, length = mu * normal, (y1 * y1 + y2 * y2) ** 0.5
-    part = 1.0 if length <= radius else radius / length
-    f0, f1, f2 = abs(p0 - normal), abs(p1 - part * y1), abs(p2 - part * y2)
-    return max(f0, f1, f2), f0 * f0 + f1 * f1 + f2 * f2
+    y = minus(p, u)
+    normal = y[0] if y[0] > 0.0 else 0.0
+    off = minus(p, onto_cone(y, normal, mu * normal, apart))
+    return largest(off), inner(off, off)
 
 
 @kernel
-def into_cone(p, friction):
+def onto_cone(y, normal, radius, apart):
+    """y with another normal, and tangents shortened to a disc, or each part of them to its own."""
+    if apart:
+        return onto_discs(y, normal, radius)
+    length = across(y, y) ** 0.5
+    part = 1.0 if length <= radius else radius / length
+    return with_normal(normal, times(part, y))
+
+
+@kernel
+def into_cone(p, contacts):
     """Shorten tangential impulses to the rim of their cones; a contact that pulls gets no impulse."""
     for i in range(len(p)):
-        length, radius = (p[i, 1] * p[i, 1] + p[i, 2] * p[i, 2]) ** 0.5, friction[i] * p[i, 0]
-        if p[i, 0] <= 0.0:
-            p[i, 0], p[i, 1], p[i, 2] = 0.0, 0.0, 0.0
-        elif length > radius:
-            p[i, 1] *= radius / length
-            p[i, 2] *= radius / length
+        q = at(p, i, contacts.zero)
+        if q[0] <= 0.0:
+            put(p, i, contacts.zero)
+        else:
+            put(p, i, onto_cone(q, q[0], contacts.friction[i] * q[0], contacts.apart))
 
 
 @kernel
@@ -141,27 +172,55 @@ def sweep(contacts, point, accuracy):
 
     accuracy: relative error of a sliding contact's impulse; it lies on the rim of its cone in any case
     """
-    p, x, offset = point.p, point.x, contacts.offset
+    p, x, zero = point.p, point.x, contacts.zero
     for i in range(len(p)):
         # Velocity under all impulses; a contact that is open and separating stays so.
-        p0, p1, p2 = p[i, 0], p[i, 1], p[i, 2]
-        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
-        u0, u1, u2 = u0 + offset[i, 0], u1 + offset[i, 1], u2 + offset[i, 2]
-        if p0 == 0.0 and u0 >= 0.0 and p1 == 0.0 and p2 == 0.0:
+        before = at(p, i, zero)
+        u = plus(rows_dot(contacts.rows[i], contacts.segments[i], x, zero), at(contacts.offset, i, zero))
+        if u[0] >= 0.0 and total_size(before) == 0.0:
             continue
 
         # Velocity without its own impulse, by which it is solved alone; x follows the change.
-        D = contacts.delassus[i]
-        b0 = u0 - (D[0, 0] * p0 + D[0, 1] * p1 + D[0, 2] * p2)
-        b1 = u1 - (D[1, 0] * p0 + D[1, 1] * p1 + D[1, 2] * p2)
-        b2 = u2 - (D[2, 0] * p0 + D[2, 1] * p1 + D[2, 2] * p2)
-        p[i, 0], p[i, 1], p[i, 2] = solve_contact(D, b0, b1, b2, contacts.friction[i], accuracy)
-        add_rows(contacts.rows[i], contacts.segments[i], p[i, 0] - p0, p[i, 1] - p1, p[i, 2] - p2, x)
+        D, mu = contacts.delassus[i], contacts.friction[i]
+        b = minus(u, product(D, before))
+        if len(zero) == 3:
+            p[i, 0], p[i, 1], p[i, 2] = solve_contact(D, b[0], b[1], b[2], mu, accuracy)
+        elif contacts.apart:
+            solve_apart(D, b, mu, accuracy, p[i])
+        else:
+            solve_wide(D, b, mu, accuracy, contacts.alone, p[i])
+        add_rows(contacts.rows[i], contacts.segments[i], minus(at(p, i, zero), before), x)
+
+
+@kernel
+def solve_apart(D, b, mu, accuracy, p):
+    """The impulse of one contact whose sliding and turning are bounded apart, by solving for them in turn."""
+    for _ in range(PART_SWEEPS):
+        b0, b1, b2 = b[0], b[1], b[2]
+        for k in range(3, len(p)):
+            b0, b1, b2 = b0 + D[0, k] * p[k], b1 + D[1, k] * p[k], b2 + D[2, k] * p[k]
+        p[0], p[1], p[2] = solve_contact(D, b0, b1, b2, mu, accuracy)
+        settle_turns(D, b, mu, p)
+
+
+@of_vectors
+def product(matrix: Table, v: Vector) -> Vector:
+    """A small matrix times v."""
+    found = []
+    for a in range(len(v)):
+        total = matrix[a, 0] * v[0]
+        for b in range(1, len(v)):
+            total = total + matrix[a, b] * v[b]
+        found.append(total)
+    return found
 
 
 @kernel
 def solve_contact(D, b0, b1, b2, mu, accuracy):
-    """The impulse of one contact with response D, free velocity b and friction mu; `accuracy` as for `sweep`."""
+    """The impulse of one contact with response D, free velocity b and friction mu; `accuracy` as for `sweep`.
+
+    Without spin and rolling, in closed form but for one root; `solve_wide` is the same for any number of directions.
+    """
     # Separating, or held by joints: no impulse. Without friction: the normal impulse alone.
     if b0 >= 0.0 or D[0, 0] <= DEAF:
         return 0.0, 0.0, 0.0

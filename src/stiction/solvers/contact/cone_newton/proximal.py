@@ -19,7 +19,10 @@ from __future__ import annotations
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.runs import add_rows, rows_dot
+from stiction.arrays.vectors import across, at, minus, negative, over, plus, put, times, with_normal
+from stiction.solvers.contact.cone_newton.apart import respond_apart
 from stiction.solvers.contact.cone_newton.one_contact import evaluate, into_cone
+from stiction.solvers.contact.cone_newton.slope import set_slip, set_stick
 from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_system
 from stiction.solvers.contact.cone_newton.tolerances import (
     CAREFUL,
@@ -47,7 +50,7 @@ def proximal(contacts, search, system, least, enough, max_steps):
 
     # The first centre: the best impulses, put into their cones.
     copy_rows(best, now.p)
-    into_cone(now.p, contacts.friction)
+    into_cone(now.p, contacts)
     largest, _ = evaluate(contacts, now)
     copy_rows(now.p, centre)
     steps, epsilon, least_shrink = 0, min(FIRST_STAGE, largest / STAGE_LENGTH), 0.0
@@ -120,7 +123,7 @@ def distance(p, q):
     """Largest difference between impulses."""
     largest = 0.0
     for i in range(len(p)):
-        for c in range(3):
+        for c in range(p.shape[1]):
             largest = max(largest, abs(p[i, c] - q[i, c]))
     return largest
 
@@ -131,41 +134,37 @@ def respond(contacts, u, point, centre, epsilon, system):
 
     u: velocities at the centre. Returns |right|².
     """
-    p, x, right, slope = point.p, point.x, system.right, system.slope
+    p, x, right, slope, zero = point.p, point.x, system.right, system.slope, contacts.zero
     stiffness = 1.0 / epsilon
     for j in range(len(x)):
         right[j] = -x[j]
     for i in range(len(p)):
         # y = c - u / ε at this contact.
-        du0, du1, du2 = rows_dot(contacts.rows[i], contacts.segments[i], x)
-        c0, c1, c2 = centre[i, 0], centre[i, 1], centre[i, 2]
-        y0 = c0 - stiffness * (u[i, 0] + du0)
-        y1 = c1 - stiffness * (u[i, 1] + du1)
-        y2 = c2 - stiffness * (u[i, 2] + du2)
+        moved, c = rows_dot(contacts.rows[i], contacts.segments[i], x, zero), at(centre, i, zero)
+        y = minus(c, times(stiffness, plus(at(u, i, zero), moved)))
 
         # Open: no impulse.
-        if y0 <= 0.0:
+        if y[0] <= 0.0:
             system.mode[i] = OPEN
-            p[i, 0], p[i, 1], p[i, 2] = 0.0, 0.0, 0.0
-            if c0 != 0.0:
-                add_rows(contacts.rows[i], contacts.segments[i], -c0, -c1, -c2, right)
+            put(p, i, zero)
+            if c[0] != 0.0:
+                add_rows(contacts.rows[i], contacts.segments[i], negative(c), right)
             continue
 
         # Closed: inside its cone it sticks; outside, it is projected onto the disc, and slides.
-        radius, length = contacts.friction[i] * y0, (y1 * y1 + y2 * y2) ** 0.5
-        slope[i, 0] = stiffness
-        if length <= radius:
+        radius, length = contacts.friction[i] * y[0], across(y, y) ** 0.5
+        if contacts.apart:
+            system.mode[i] = respond_apart(y, contacts.friction[i], stiffness, slope, i, p)
+        elif length <= radius:
             system.mode[i] = STICK
-            p[i, 0], p[i, 1], p[i, 2] = y0, y1, y2
-            slope[i, 1], slope[i, 2] = 0.0, 0.0
-            slope[i, 3], slope[i, 4], slope[i, 5] = stiffness, 0.0, stiffness
+            put(p, i, y)
+            set_stick(slope, i, stiffness, zero)
         else:
             system.mode[i] = SLIP
-            t1, t2, turning = y1 / length, y2 / length, stiffness * radius / length
-            p[i, 0], p[i, 1], p[i, 2] = y0, radius * t1, radius * t2
-            slope[i, 1], slope[i, 2] = contacts.friction[i] * t1 * stiffness, contacts.friction[i] * t2 * stiffness
-            slope[i, 3], slope[i, 4], slope[i, 5] = turning * t2 * t2, -turning * t1 * t2, turning * t1 * t1
-        add_rows(contacts.rows[i], contacts.segments[i], p[i, 0] - c0, p[i, 1] - c1, p[i, 2] - c2, right)
+            t = over(y, length)
+            put(p, i, with_normal(y[0], times(radius, t)))
+            set_slip(slope, i, stiffness, contacts.friction[i], t, stiffness * radius / length)
+        add_rows(contacts.rows[i], contacts.segments[i], minus(at(p, i, zero), c), right)
 
     # Squared residual of the equation in x.
     square = 0.0
@@ -176,6 +175,7 @@ def respond(contacts, u, point, centre, epsilon, system):
 
 @kernel
 def copy_rows(source, target):
-    """target = source, for rows of three."""
+    """target = source."""
     for i in range(len(source)):
-        target[i, 0], target[i, 1], target[i, 2] = source[i, 0], source[i, 1], source[i, 2]
+        for c in range(source.shape[1]):
+            target[i, c] = source[i, c]

@@ -12,9 +12,12 @@ from typing import NamedTuple
 from stiction.arrays.compiled import kernel
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows, rows_dot
+from stiction.arrays.vectors import across, at, minus, negative, over, put, times, with_normal
+from stiction.solvers.contact.cone_newton.apart import linearise_apart
 from stiction.solvers.contact.cone_newton.box_map import evaluate_box, linearise_box
 from stiction.solvers.contact.cone_newton.one_contact import Point, evaluate
 from stiction.solvers.contact.cone_newton.proximal import copy_rows
+from stiction.solvers.contact.cone_newton.slope import set_slip, set_stick, turned, yielded
 from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_again, solve_system
 from stiction.solvers.contact.cone_newton.tolerances import (
     CUT,
@@ -37,13 +40,13 @@ class Search(NamedTuple):
 
     now: Point
     trial: Point
-    best: Array[Floats, "n", 3]  # impulses of the least residual so far
-    direction: Array[Floats, "n", 3]
+    best: Array[Floats, "n", "d"]  # impulses of the least residual so far
+    direction: Array[Floats, "n", "d"]
     merits: Array[Floats, "memory"]  # of the last steps, -1 where there is none
     spare: Array[Floats, "m"]
 
 
-layout(Search, "n", "m", memory=f"{MERITS}")
+layout(Search, "n", "d", "m", memory=f"{MERITS}")
 
 
 @kernel
@@ -124,35 +127,32 @@ def evaluate_map(contacts, point, box):
 @kernel
 def linearise(contacts, point, epsilon, system):
     """Set dp = constant - slope du of each contact; returns how many contacts changed their mode."""
-    p, u, constant, slope = point.p, point.u, system.constant, system.slope
+    constant, slope, zero = system.constant, system.slope, contacts.zero
     stiffness, changed = 1.0 / epsilon, 0
-    for i in range(len(p)):
-        y0, y1, y2 = p[i, 0] - u[i, 0], p[i, 1] - u[i, 1], p[i, 2] - u[i, 2]
-        mu, length = contacts.friction[i], (y1 * y1 + y2 * y2) ** 0.5
+    for i in range(len(point.p)):
+        p, u, mu = at(point.p, i, zero), at(point.u, i, zero), contacts.friction[i]
+        y = minus(p, u)
+        length = across(y, y) ** 0.5
 
         # Open: the impulse vanishes. Closed: u_n + du_n + ε dp_n = 0.
-        if y0 <= 0.0:
+        if y[0] <= 0.0:
             mode = OPEN
-            constant[i, 0], constant[i, 1], constant[i, 2] = -p[i, 0], -p[i, 1], -p[i, 2]
+            put(constant, i, negative(p))
+        elif contacts.apart:
+            mode = linearise_apart(p, u, mu, epsilon, constant, slope, i)
+        elif length <= mu * y[0]:
+            # Stick: the same for the tangents.
+            mode = STICK
+            put(constant, i, times(-stiffness, u))
+            set_stick(slope, i, stiffness, zero)
         else:
-            constant[i, 0], slope[i, 0] = -stiffness * u[i, 0], stiffness
-            if length <= mu * y0:
-                # Stick: the same for the tangents.
-                mode = STICK
-                constant[i, 1], constant[i, 2] = -stiffness * u[i, 1], -stiffness * u[i, 2]
-                slope[i, 1], slope[i, 2] = 0.0, 0.0
-                slope[i, 3], slope[i, 4], slope[i, 5] = stiffness, 0.0, stiffness
-            else:
-                mode = SLIP
-                # Slip: along t = y_t / |y_t| the impulse stays on the rim; across t, it turns with the velocity.
-                t1, t2, part = y1 / length, y2 / length, mu * y0 / length
-                yielding = 1.0 - part + part * epsilon
-                along = mu * (p[i, 0] + constant[i, 0]) - (t1 * p[i, 1] + t2 * p[i, 2])
-                across = (t2 * p[i, 1] - t1 * p[i, 2]) / yielding
-                turning = part / yielding
-                constant[i, 1], constant[i, 2] = t1 * along - t2 * across, t2 * along + t1 * across
-                slope[i, 1], slope[i, 2] = mu * t1 * stiffness, mu * t2 * stiffness
-                slope[i, 3], slope[i, 4], slope[i, 5] = turning * t2 * t2, -turning * t1 * t2, turning * t1 * t1
+            # Slip: along t = y_t / |y_t| the impulse stays on the rim; across t, it turns with the velocity.
+            mode = SLIP
+            t, part, normal = over(y, length), mu * y[0] / length, -stiffness * u[0]
+            yielding = 1.0 - part + part * epsilon
+            along = mu * (p[0] + normal) - across(t, p)
+            put(constant, i, with_normal(normal, minus(times(along, t), turned(t, p, yielding))))
+            set_slip(slope, i, stiffness, mu, t, part / yielding)
 
         # Count changes of the active set.
         if mode != system.mode[i]:
@@ -170,8 +170,7 @@ def newton_direction(contacts, system, direction):
     for j in range(len(right)):
         right[j] = 0.0
     for i in range(len(constant)):
-        if constant[i, 0] != 0.0 or constant[i, 1] != 0.0 or constant[i, 2] != 0.0:
-            add_rows(contacts.rows[i], contacts.segments[i], constant[i, 0], constant[i, 1], constant[i, 2], right)
+        add_rows(contacts.rows[i], contacts.segments[i], at(constant, i, contacts.zero), right)
 
     # dx, then dp.
     if not solve_system(contacts, system):
@@ -183,16 +182,15 @@ def newton_direction(contacts, system, direction):
 @kernel
 def set_direction(contacts, system, direction):
     """dp = constant - slope L dx."""
-    constant, slope, right = system.constant, system.slope, system.right
-    for i in range(len(constant)):
+    right, zero = system.right, contacts.zero
+    for i in range(len(direction)):
+        constant = at(system.constant, i, zero)
         # An open contact does not depend on dx.
         if system.mode[i] == OPEN:
-            direction[i, 0], direction[i, 1], direction[i, 2] = constant[i, 0], constant[i, 1], constant[i, 2]
-            continue
-        u0, u1, u2 = rows_dot(contacts.rows[i], contacts.segments[i], right)
-        direction[i, 0] = constant[i, 0] - slope[i, 0] * u0
-        direction[i, 1] = constant[i, 1] - slope[i, 1] * u0 - slope[i, 3] * u1 - slope[i, 4] * u2
-        direction[i, 2] = constant[i, 2] - slope[i, 2] * u0 - slope[i, 4] * u1 - slope[i, 5] * u2
+            put(direction, i, constant)
+        else:
+            u = rows_dot(contacts.rows[i], contacts.segments[i], right, zero)
+            put(direction, i, yielded(constant, system.slope, i, u))
 
 
 @kernel
@@ -223,7 +221,7 @@ def refine(contacts, now, trial, enough, largest, direction, error, system):
 def move(point, length, direction, target):
     """Impulses of `target` = impulses of `point` + length · direction."""
     for i in range(len(direction)):
-        for c in range(3):
+        for c in range(direction.shape[1]):
             target.p[i, c] = point.p[i, c] + length * direction[i, c]
 
 

@@ -12,7 +12,9 @@ from typing import NamedTuple
 from stiction.arrays.compiled import kernel, sums
 from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.vectors import column, inner
 from stiction.solvers.contact.cone_newton.blocks import Blocks, add_law, clear, factor_blocks, solve_blocks
+from stiction.solvers.contact.cone_newton.slope import through
 
 OPEN, STICK, SLIP = 0, 1, 2
 
@@ -20,8 +22,9 @@ OPEN, STICK, SLIP = 0, 1, 2
 class System(NamedTuple):
     """The linearised law of each contact, dp = constant - slope du, and the system that they make."""
 
-    constant: Array[Floats, "n", 3]
-    slope: Array[Floats, "n", 6]  # its entries nn, 1n, 2n, 11, 12 = 21, 22; those at n1 and n2 are zero
+    constant: Array[Floats, "n", "d"]
+    # Entries nn, 1n, 2n ..., then 11, 12 = 21 ..., 22 ... of the tangents; those at n1, n2 ... are zero.
+    slope: Array[Floats, "n", "d * (d + 1) // 2"]
     mode: Array[Ints, "n"]  # OPEN, STICK or SLIP
     matrix: Array[Floats, "dense", "dense"]  # I + sum of L_iᵀ slope_i L_i, then its factors
     right: Array[Floats, "m"]  # right-hand side, then solution
@@ -30,7 +33,7 @@ class System(NamedTuple):
     blocks: Blocks  # the same matrix by blocks, used instead of `matrix` if not empty
 
 
-layout(System, "n", "m", "b", dense="0 if b > 0 else m")
+layout(System, "n", "d", "m", "b", dense="0 if b > 0 else m")
 
 
 @kernel
@@ -41,7 +44,7 @@ def solve_system(contacts, system):
         clear(system.blocks)
         for i in range(len(system.mode)):
             if system.mode[i] != OPEN:
-                add_law(contacts.rows[i], contacts.segments[i], system.slope[i], system.blocks)
+                add_law(contacts.rows[i], contacts.segments[i], system.slope, i, contacts.zero, system.blocks)
         regular = factor_blocks(system.blocks, system.pivots)
     else:
         assemble(contacts, system)
@@ -75,30 +78,27 @@ def assemble(contacts, system):
     # Closed contacts.
     for i in range(len(system.mode)):
         if system.mode[i] != OPEN:
-            add_contact(contacts.rows[i], contacts.segments[i], system.slope[i], matrix, reach)
+            add_contact(contacts.rows[i], contacts.segments[i], system.slope, i, contacts.zero, matrix, reach)
 
 
 @sums
-def add_contact(rows, segment, slope, matrix, reach):
-    """matrix += Lᵀ slope L."""
+def add_contact(rows, segment, slope, i, zero, matrix, reach):
+    """matrix += Lᵀ slope L of contact i."""
     # Where the two runs of velocities of the contact lie: entry j at first + j, or at other + j in the second run.
-    r0, r1, r2 = rows[0], rows[1], rows[2]
     length = segment[1]
     width = length + segment[3]
     end = max(segment[0] + length, segment[2] + segment[3])
     first, other = segment[0], segment[2] - length
     for j in range(width):
         # Row j of Lᵀ slope, multiplied by L.
-        a0 = r0[j] * slope[0] + r1[j] * slope[1] + r2[j] * slope[2]
-        a1 = r1[j] * slope[3] + r2[j] * slope[4]
-        a2 = r1[j] * slope[4] + r2[j] * slope[5]
+        a = through(slope, i, column(rows, j, zero))
         at = first + j if j < length else other + j
         reach[at] = max(reach[at], end)
         row = matrix[at]
         for k in range(length):
-            row[first + k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
+            row[first + k] += inner(a, column(rows, k, zero))
         for k in range(length, width):
-            row[other + k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
+            row[other + k] += inner(a, column(rows, k, zero))
 
 
 @kernel

@@ -73,6 +73,9 @@ BURDEN = 100.0
 # Solves for what is not symmetric in a Delassus matrix; each gains as many digits as it is symmetric to.
 CORRECTIONS = 8
 
+# Times that sliding and turning of one contact are solved in turn where they are bounded apart (`apart`): modes settle.
+PART_SWEEPS = 3
+
 # Roots of one contact (`one_contact`): halvings would take 53 steps.
 MAX_ROOT_STEPS = 60
 # Added to what is divided by; no number that counts is so small.

@@ -9,6 +9,7 @@ method fails on the working set, only its time is lost.
 from __future__ import annotations
 
 from stiction.arrays.compiled import kernel, sums
+from stiction.arrays.vectors import at, put, total_size
 from stiction.solvers.contact.cone_newton.one_contact import (
     Contacts,
     Point,
@@ -84,20 +85,20 @@ def few(whole, groups, count, warm, enough, max_steps, contacts, search, system,
 
     # Solve for the working set; add contacts that close under its impulses, until none does.
     for _ in range(MAX_ROUNDS):
-        some, at = first_contacts(contacts, k), first_points(search, k)
-        least, _ = evaluate(some, at.now)
-        copy_rows(at.now.p, at.best)
-        least, more = newton(some, at, first_laws(system, k), least, MARGIN * enough, softness, max_steps, False)
+        some, first = first_contacts(contacts, k), first_points(search, k)
+        least, _ = evaluate(some, first.now)
+        copy_rows(first.now.p, first.best)
+        least, more = newton(some, first, first_laws(system, k), least, MARGIN * enough, softness, max_steps, False)
         steps += more
-        copy_rows(at.best, at.now.p)
-        into_cone(at.now.p, some.friction)
-        least, _ = evaluate(some, at.now)
+        copy_rows(first.best, first.now.p)
+        into_cone(first.now.p, some)
+        least, _ = evaluate(some, first.now)
         if not least <= enough:
             return False, steps
         before = k
         k = take_in(whole, groups, count, enough, k, contacts, search.now, system.mode, chosen, taken)
         if k == before:
-            spread(at.now.p, chosen, p)
+            spread(first.now.p, chosen, contacts.zero, p)
             return True, steps
         sweep(first_contacts(contacts, k), first_points(search, k).now, ROUGH)
     return False, steps
@@ -109,9 +110,10 @@ def begin_few(whole, start, contacts, p, mode, chosen, taken):
     k = 0
     for i in range(len(taken)):
         taken[i] = 0
-        if start[i, 0] != 0.0 or start[i, 1] != 0.0 or start[i, 2] != 0.0:
+        impulse = at(start, i, contacts.zero)
+        if total_size(impulse) != 0.0:
             k = take(whole, i, k, contacts, p, mode, chosen, taken)
-            p[k - 1, 0], p[k - 1, 1], p[k - 1, 2] = start[i, 0], start[i, 1], start[i, 2]
+            put(p, k - 1, impulse)
     return k
 
 
@@ -156,7 +158,7 @@ def normal_velocity(row, segment, x):
 def take(whole, i, k, contacts, p, mode, chosen, taken):
     """Copy contact i to place k of the working set, open and without impulse; returns k + 1."""
     # Copy its data, without stretch.
-    for a in range(3):
+    for a in range(whole.rows.shape[1]):
         for j in range(whole.rows.shape[2]):
             contacts.rows[k, a, j] = whole.rows[i, a, j]
         contacts.offset[k, a] = whole.offset[i, a]
@@ -173,21 +175,20 @@ def take(whole, i, k, contacts, p, mode, chosen, taken):
 
 
 @kernel
-def spread(some, chosen, p):
+def spread(some, chosen, zero, p):
     """Impulses of all contacts from those of the working set; zero for the others."""
     for i in range(len(p)):
-        p[i, 0], p[i, 1], p[i, 2] = 0.0, 0.0, 0.0
+        put(p, i, zero)
     for k in range(len(some)):
-        i = chosen[k]
-        p[i, 0], p[i, 1], p[i, 2] = some[k, 0], some[k, 1], some[k, 2]
+        put(p, chosen[k], at(some, k, zero))
 
 
 @kernel
 def first_contacts(contacts, k):
     """The first k contacts, as views."""
     return Contacts(
-        contacts.rows[:k], contacts.segments[:k], contacts.offset[:k], contacts.friction[:k],
-        contacts.delassus[:k], contacts.stretch[:k],
+        contacts.zero, contacts.apart, contacts.rows[:k], contacts.segments[:k], contacts.offset[:k],
+        contacts.friction[:k], contacts.delassus[:k], contacts.stretch[:k], contacts.alone,
     )  # fmt: skip
 
 

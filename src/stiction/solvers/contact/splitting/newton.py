@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from stiction.arrays.compiled import kernel, shared
 from stiction.arrays.layout import layout
+from stiction.arrays.vectors import THREE
 from stiction.solvers.contact.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
 from stiction.solvers.contact.cone_newton.one_contact import Contacts
 from stiction.solvers.contact.cone_newton.step import Search, newton
@@ -24,13 +25,13 @@ class Work(NamedTuple):
     system: System
 
 
-work_sizes, views = layout(Work, "n", "m", "b", "width")
+work_sizes, views = layout(Work, "n", "d", "m", "b", "width")
 
 
 @shared
 def sizes(n: int, m: int, width: int) -> tuple[int, int]:
     """Floats and ints of the workspace, whether velocities turn out to be those of free bodies or not."""
-    one, other = work_sizes(n, m, 0, width), work_sizes(n, m, m // SIZE, width)
+    one, other = work_sizes(n, 3, m, 0, width), work_sizes(n, 3, m, m // SIZE, width)
     return max(one[0], other[0]), max(one[1], other[1])
 
 
@@ -45,7 +46,7 @@ def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_
     # Free bodies allow a sparse factorisation by blocks.
     n, width = len(p), rows.shape[2]
     b = m // SIZE if of_free_bodies(segments, m) else 0
-    contacts, search, system = views(n, m, b, width, floats, ints)
+    contacts, search, system = views(n, 3, m, b, width, THREE, False, floats, ints)
     if b > 0:
         order_bodies(segments, system.blocks)
     # All contacts in stretched units; mode -1, so that each counts as changed in the first linearisation.
