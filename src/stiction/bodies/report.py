@@ -159,8 +159,6 @@ def softness(model: Any) -> Iterator[tuple[str, str, str, str, str, Any]]:
     for end in ("solref", "solimp"):
         yield f"geom_{end}", end, "geom", "geoms", "contact is rigid", np.ones(model.ngeom, bool)
         yield f"pair_{end}", end, "contact pair", "contact pairs", "contact is rigid", np.ones(model.npair, bool)
-        rigid = "it is rigid, and errors are taken back at the stepper's recovery"
-        yield f"eq_{end}", end, "equality constraint", "equality constraints", rigid, np.ones(model.neq, bool)
         yield f"jnt_{end}", end, "joint limit", "joint limits", "limits are rigid", limits
         yield f"dof_{end}", end, "dry friction", "dry frictions", "friction of joints is exact", dry
         yield f"tendon_{end}_lim", end, "tendon limit", "tendon limits", "limits are rigid", tendon_limits

@@ -65,6 +65,11 @@ def mended_step1(model: Any, data: Any, memory: Memory) -> None:
         control(own(model), data)
 
 
+def move(model: Any, data: Any, velocity: Any, dt: float) -> None:
+    """Positions as if bodies had moved with these velocities for a time; nothing else changes."""
+    mj.mj_integratePos(model, data.qpos, velocity[: model.nv], dt)
+
+
 def advance(model: Any, data: Any, senses: bool = True, joined: bool = True) -> None:
     """Sensors of force and acceleration, then the step itself: v += dt qacc, positions with the new v, time.
 

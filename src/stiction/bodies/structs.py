@@ -39,8 +39,8 @@ DATA = (
     "qacc", "qfrc_actuator", "qfrc_smooth", "qacc_smooth", "qfrc_constraint", "M", "cdof", "cdof_dot", "cinert", "cvel",
     "cacc", "cfrc_int", "cfrc_ext", "xipos", "subtree_com", "geom_xpos", "geom_xmat", "ten_velocity", "actuator_force",
     "moment_rownnz", "moment_rowadr", "moment_colind", "actuator_moment", "contact", "efc_type", "efc_id",
-    "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J", "efc_pos", "efc_frictionloss", "efc_diagA", "efc_KBIP",
-    "efc_force", "signature",
+    "efc_J_rownnz", "efc_J_rowadr", "efc_J_colind", "efc_J", "efc_pos", "efc_vel", "efc_frictionloss", "efc_diagA",
+    "efc_KBIP", "efc_force", "signature",
 )  # fmt: skip
 CONTACT = ("dist", "pos", "frame", "friction", "dim", "geom", "efc_address", "exclude")
 # Places in `Memory.where`; those from HEADER on belong to `shadow`.

@@ -13,7 +13,12 @@ Three kinds of unilateral constraints become contacts with rows n, t1, t2:
   of a contact with mu = 1 whose only tangent is the joint, so the joint's friction is bounded by b and opposes sliding.
   The mass a is the joint's own effective inertia.
 
-Equalities become bilateral rows with their present position error.
+Equalities become bilateral rows with their present position error e, and the velocity w⁺ at which the model's author
+wants to see it go: MuJoCo's reference acceleration, from solref and solimp, as an exact constraint,
+
+    w⁺ = w - dt (b w + k e),      b dt <= 1,      k dt² <= 1
+
+where w is their present velocity; the bounds keep a stiff reference from overshooting within a step.
 
 A contact keeps its two geoms (`pair`) and its place in the frame of the second one (`spot`).
 """
@@ -81,6 +86,7 @@ class Constraints(NamedTuple):
     spot: Array[Floats, "n", 3]  # place of a contact in the frame of its second geom; the side of a limit
     joints: Array[Floats, "j", "joint_width"]  # bilateral rows at the velocities of `joint_segments`
     joint_gap: Array[Floats, "j"]  # error of position of the bilateral rows
+    joint_aim: Array[Floats, "j"]  # velocity of theirs after the step that the model's solref asks for
     starts: Array[Ints, "blocks + 1"]  # first velocity of each block: the trees, then one for each dry friction
     segments: Array[Ints, "n", 4]  # start and length of the two runs of velocities that a contact touches, whole blocks
     joint_segments: Array[Ints, "j", 4]  # the same of the bilateral rows
@@ -288,12 +294,15 @@ def fill(model, data, where, kept, to, scratch):
         clear(spot[i])
         i += 1
 
-    # Equalities become bilateral rows with their present position error.
+    # Equalities become bilateral rows with their present position error, and the velocity that its reference asks for.
+    reference, speed, dt = floats(d.efc_KBIP), floats(d.efc_vel), m.timestep
     for row in range(d.ne):
         first, second = trees_of_row(model, data, row)
         set_segments(model, first, second, to.joint_segments[row])
         copy_row(model, data, row, 1.0, to.joint_segments[row], to.joints[row])
         to.joint_gap[row] = position[row]
+        stiffness, damping = reference[4 * row] * reference[4 * row + 2], reference[4 * row + 1]
+        to.joint_aim[row] = (1.0 - min(dt * damping, 1.0)) * speed[row] - min(dt * stiffness, 1.0 / dt) * position[row]
 
 
 @kernel

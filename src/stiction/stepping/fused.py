@@ -57,7 +57,8 @@ empty, INTEGER = np.empty, np.dtype(np.int64)
 class Settings(NamedTuple):
     """How a step is posed, solved and judged."""
 
-    recovery: float
+    recovery: float  # of overlaps
+    joint_recovery: float  # of joint errors; infinite: as the model's reference asks
     tolerance: float
     aim: float
     apart: bool = False  # whether sliding, spin and rolling are bounded apart
@@ -202,7 +203,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     # Pose: the rates at which gaps may close and joint errors are corrected.
     nothing = work.floats[:0]
     set_rates(constraints, dt, settings.recovery, nothing, nothing, step.gap_rate)
-    set_joints(constraints, dt, settings.recovery, step.joint_rows, step.joint_rate)
+    set_joints(constraints, dt, settings.joint_recovery, step.joint_rows, step.joint_rate)
     posed = Posed(
         read_only(constraints.mass), read_only(constraints.starts), read_only(constraints.free),
         read_only(constraints.rows), read_only(constraints.segments), read_only(constraints.friction),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ NONE = np.zeros(0)
 
 def pose(
     found: Constraints, law: Law, dt: float, recovery: float, bounce: float | NDArray[np.float64] = 0.0,
-    viscosity: float | None = None, before: NDArray[np.float64] | None = None,
+    viscosity: float | None = None, before: NDArray[np.float64] | None = None, joint_recovery: float | None = None,
 ) -> ContactProblem:  # fmt: skip
     """The contact problem of a step; nothing is copied that need not be.
 
@@ -34,6 +35,7 @@ def pose(
     bounce, before: coefficient of restitution of each contact, and velocities before the step; without `before` there
         are no impacts, contacts close their gaps
     viscosity: in N / (m/s), for `Viscous`
+    joint_recovery: of joint errors, if it is another; infinite for what the model's reference asks
     """
     refuse_dry_friction(found, law)
     refuse_turning(found, law)
@@ -41,7 +43,7 @@ def pose(
     gap_rate, joint_rate, joints = np.empty(n), np.empty(j), np.empty((j, m))
     bounces, moving = (NONE, NONE) if before is None else (np.full(n, bounce), before)
     set_rates(found, dt, recovery, bounces, moving, gap_rate)
-    set_joints(found, dt, recovery, joints, joint_rate)
+    set_joints(found, dt, recovery if joint_recovery is None else joint_recovery, joints, joint_rate)
     friction = np.full(n, dt * viscosities(viscosity)) if law.viscous else None
     problem = posed_problem(found, law, gap_rate, joints, joint_rate, friction)
     if j:
@@ -110,9 +112,14 @@ def hit(row, segment, gap, dt, before, free):
 
 @kernel
 def set_joints(found, dt, recovery, joints, rate):
-    """Write bilateral rows over all velocities, and the rates that correct their errors, bounded by `recovery`."""
+    """Write bilateral rows over all velocities, and the rates that correct their errors.
+
+    recovery: bounds them; infinite: they follow the model's reference instead
+    """
     for i in range(len(found.joints)):
         for k in range(joints.shape[1]):
             joints[i, k] = 0.0
         spread_row(found.joints[i], found.joint_segments[i], joints[i])
-        rate[i] = min(max(found.joint_gap[i] / dt, -recovery), recovery)
+        rate[i] = -found.joint_aim[i]
+        if recovery < math.inf:
+            rate[i] = min(max(found.joint_gap[i] / dt, -recovery), recovery)

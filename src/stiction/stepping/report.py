@@ -15,13 +15,17 @@ class Report:
     """One step, from its beginning to `time`.
 
     potential, kinetic: energy in J at the beginning of the step
+    contradictions: overlaps and equality constraints, by name, that could not all be put right in this step
     """
 
-    __slots__ = ("_answer", "kinetic", "potential", "time")
+    __slots__ = ("_answer", "contradictions", "kinetic", "potential", "time")
 
-    def __init__(self, time: float, potential: float, kinetic: float, answer: ContactSolution | Fused) -> None:
+    def __init__(
+        self, time: float, potential: float, kinetic: float, answer: ContactSolution | Fused,
+        contradictions: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         self.time, self.potential, self.kinetic = time, potential, kinetic
-        self._answer = answer
+        self._answer, self.contradictions = answer, contradictions
 
     @property
     def certificate(self) -> ContactCertificate:

@@ -108,6 +108,7 @@ def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.
             raise InvalidScene(f"{name} must be a vector of {kind.__name__}")
     if len(counts) == COUNTS - 1:
         counts = np.insert(counts, len(LENGTHS) - 1, 3)
+        floats = np.append(floats, np.zeros(counts[5]))  # and without aims of the bilateral rows, which come last
     if len(counts) != COUNTS or (counts < 0).any() or (counts > MOST).any():
         raise InvalidScene(f"counts must be {COUNTS} numbers from 0 to {MOST}")
     own = counts[: len(LENGTHS)].tolist()

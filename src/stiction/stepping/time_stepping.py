@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.bodies.stages import advance
+from stiction.bodies.stages import advance, move
 from stiction.errors import InvalidProblem, SolveFailed
 from stiction.problems.laws import Coulomb
 from stiction.solutions.contact import certify_contact
 from stiction.solvers.auto import Auto
 from stiction.solvers.solve import solve
+from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
 from stiction.stepping.fused import Settings, fused_step
 from stiction.stepping.pose import hit, pose
 from stiction.stepping.report import Report
@@ -33,6 +34,7 @@ from stiction.stepping.restitution import Given, checked
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stiction.contacts.gather import Constraints
     from stiction.problems.contact import ContactProblem
     from stiction.problems.laws import Law
     from stiction.solutions.contact import ContactSolution
@@ -43,13 +45,16 @@ if TYPE_CHECKING:
 CONE = Coulomb()
 NOTHING = np.zeros(0)
 DEFAULT = Auto()
+RECOVERY = 0.1  # m/s
+FASTEST = 1e10  # m/s: an infinite recovery takes errors back within a step
 
 
 @dataclass(frozen=True)
 class TimeStepping:
     """Velocity stepping with the model's timestep.
 
-    recovery: largest speed, in m/s, at which overlaps and joint errors are corrected
+    recovery: largest speed, in m/s, at which overlaps and errors of equality constraints are corrected; None for 0.1
+        m/s where things overlap, and for constraints what the model's solref asks for, exactly
     restitution: coefficient of all impacts, from 0 to 1, or by geoms: {"ball": 0.8, ("ball", "floor"): 0.6}
     impact: "newton" (e times the approach speed) or "poisson" (e times the impulse that stopped it)
     viscosity: of every contact, in N / (m/s), for the law `Viscous`
@@ -57,9 +62,13 @@ class TimeStepping:
     warm: start each solve from the last step's impulses
     on_failure: what a step does whose contact problem is not solved: "raise" SolveFailed, nothing having moved, or go
         on with the "best" answer that adds no energy; `report.ok` is False then, and the certificate says how far off
+
+    Overlaps and errors of joints that contradict each other make no step fail: velocities then obey the laws with
+    nothing taken back, positions are put right apart from them as far as that agrees, and `report.contradictions` names
+    what is left.
     """
 
-    recovery: float = 0.1
+    recovery: float | None = None
     restitution: Given = 0.0
     impact: str = "newton"
     viscosity: float | None = None
@@ -71,9 +80,11 @@ class TimeStepping:
     def __post_init__(self) -> None:
         for name, low, high in (("recovery", 0.0, math.inf), ("tolerance", 0.0, 1.0)):
             value: Any = getattr(self, name)
+            if name == "recovery" and value is None:
+                continue
             if not (isinstance(value, (int, float)) and low <= value <= high):
                 raise InvalidProblem(f"TimeStepping: {name} must be from {low:g} to {high:g}, got {value!r}")
-        settings = Settings(float(self.recovery), float(self.tolerance), DEFAULT.aim_of(self.tolerance))
+        settings = Settings(*self.recoveries, float(self.tolerance), DEFAULT.aim_of(self.tolerance))
         object.__setattr__(self, "settings", settings)
         object.__setattr__(self, "restitution", checked("TimeStepping", self.restitution))
         if self.impact not in ("newton", "poisson"):
@@ -82,6 +93,13 @@ class TimeStepping:
             raise InvalidProblem(f"TimeStepping: on_failure must be 'raise' or 'best', got {self.on_failure!r}")
         if self.viscosity is not None and not (np.isfinite(self.viscosity) and self.viscosity >= 0.0):
             raise InvalidProblem(f"TimeStepping: viscosity must not be negative, got {self.viscosity!r}")
+
+    @property
+    def recoveries(self) -> tuple[float, float]:
+        """Of overlaps and of equality constraints, in m/s; infinite: what the model's reference asks for."""
+        if self.recovery is None:
+            return RECOVERY, math.inf
+        return float(self.recovery), min(float(self.recovery), FASTEST)
 
     def step(self, engine: Engine, law: Law, solver: Any) -> Report:
         """One step; if its contact problem is not solved, SolveFailed is raised, nothing moves (see `on_failure`)."""
@@ -110,47 +128,59 @@ class TimeStepping:
                 bounce = engine.bounce("TimeStepping", self.restitution, found)
                 before = np.append(data.qvel, np.zeros(found.free.size - engine.model.nv))
             returned = bounce if self.impact == "newton" else 0.0
-            problem = pose(found, law, dt, self.recovery, returned, self.viscosity, before)
+            overlaps, joints = self.recoveries
+            problem = pose(found, law, dt, overlaps, returned, self.viscosity, before, joints)
             start = engine.start(found)
         engine.problem = problem
-        warm = self.warm and solver.contract.warm
-        solution = self.solved(problem, solver, start if warm else None)
+        begin = start if self.warm and solver.contract.warm else None
+        solution, taken = self.answer(engine, found, problem, solver, begin, doubtful=tried is not None)
         if before is not None and self.impact == "poisson":
             solution = self.expand(problem, found.gap, before, dt, bounce, solution, solver)
         potential, kinetic = data.energy.tolist()
+        told = () if taken is None else names_of(engine.model, data, found, taken)
         engine.apply(found, solution)
+        if taken is not None:
+            move(engine.shadow, data, taken.velocity, dt)
         engine.keep(found, solution.impulse)
-        return Report(data.time, potential, kinetic, solution)
+        return Report(data.time, potential, kinetic, solution, told)
 
-    def solved(self, problem: ContactProblem, solver: Solver, start: NDArray[np.float64] | None) -> ContactSolution:
-        """The answer to go on with."""
-        found = solve(problem, solver, start=start, tolerance=self.tolerance, throw=False)
-        if found.ok:
-            return found
-        if self.on_failure == "raise":
-            raise SolveFailed(found)
-        return self.best(problem, solver, found)
+    def answer(
+        self, engine: Engine, found: Constraints, problem: ContactProblem, solver: Solver,
+        start: NDArray[np.float64] | None, doubtful: bool,
+    ) -> tuple[ContactSolution, TakenBack | None]:  # fmt: skip
+        """The answer to go on with, and what is taken back apart from it where overlaps and joints contradict.
 
-    def best(self, problem: ContactProblem, solver: Solver, failed: ContactSolution) -> ContactSolution:
-        """The answer where a problem is not solved: that with nothing taken back, if it can be had, else the least bad.
-
-        Overlaps and errors of joints that contradict each other make most failures. Velocities that obey the laws with
-        none of them taken back always move on, and add no energy. What adds energy, or is not finite, is not gone on
-        with: SolveFailed is raised.
+        doubtful: whether one attempt has failed already
         """
-        still = problem.replace(
-            gap_rate=np.maximum(problem.gap_rate, 0.0), joint_rate=np.zeros(len(problem.joint_rate))
-        )
-        other = solve(still, solver, tolerance=self.tolerance, throw=False)
-        told = f"without taking anything back: {other.status.name.lower()}, residual {other.certificate.residual:.1e}"
-        chosen = [other] if other.ok else sorted((failed, other), key=lambda each: each.certificate.residual)
-        for each in chosen:
-            if np.isfinite(each.velocity).all() and each.certificate.energy <= 0.0:
-                judged = certify_contact(problem, each)
-                return each._replace(
-                    status=failed.status, certificate=judged, problem=problem, trace=(*failed.trace, told)
-                )
+        failed = None
+        if not (doubtful and contradict(problem)):
+            failed = solve(problem, solver, start=start, tolerance=self.tolerance, throw=False)
+            if failed.ok:
+                return failed, None
+        if problem.mass is not None and asks(problem):
+            quiet = solve(still(problem), solver, tolerance=self.tolerance, throw=False)
+            if quiet.ok:
+                taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, self.recoveries[0])
+                line = "overlaps and joint errors contradict each other: taken back apart from velocities"
+                return quiet._replace(trace=(*quiet.trace, line)), taken
+            failed = quiet if failed is None else failed
+        assert failed is not None
+        if self.on_failure == "raise":
+            raise SolveFailed(failed)
+        return self.best(problem, failed), None
+
+    def best(self, problem: ContactProblem, failed: ContactSolution) -> ContactSolution:
+        """The answer where a problem is not solved, judged as it is; SolveFailed if it is not finite or adds energy."""
+        if np.isfinite(failed.velocity).all() and failed.certificate.energy <= 0.0:
+            return failed._replace(certificate=certify_contact(problem, failed), problem=problem)
         raise SolveFailed(failed)
+
+    def solved(self, problem: ContactProblem, solver: Solver) -> ContactSolution:
+        """The answer of a second impact."""
+        found = solve(problem, solver, tolerance=self.tolerance, throw=False)
+        if found.ok or self.on_failure == "best":
+            return found if found.ok else self.best(problem, found)
+        raise SolveFailed(found)
 
     def expand(
         self,
@@ -173,7 +203,7 @@ class TimeStepping:
         if not returned.any():
             return pressed
         raised = problem.respond(pressed.impulse + returned)[0]
-        second = self.solved(problem.replace(velocity=raised), solver, None)
+        second = self.solved(problem.replace(velocity=raised), solver)
         impulse = pressed.impulse + returned + second.impulse
         joint_impulse = pressed.joint_impulse + second.joint_impulse
         return second._replace(impulse=impulse, joint_impulse=joint_impulse, problem=None)

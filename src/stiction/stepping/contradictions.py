@@ -1,0 +1,157 @@
+"""Overlaps and errors of joints that cannot all be taken back in one step: a slider that is in walls on both sides.
+
+No velocity takes them back then, and a step that asked for it would fail. Instead
+
+- velocities obey the laws while nothing is taken back: gap rates that are not negative, and joints that hold;
+- positions are moved apart from that, by dt w, where w takes back as much as agrees: least squares over all that is
+  asked, in which what is in order is kept far more firmly than what is not is put right.
+
+Velocities know nothing of w, so that no kinetic energy comes from it. With the normal rows N and the bilateral rows J,
+each divided by its own effect, w = M⁻¹ [N; J]ᵀ z and
+
+    0 <= z_n  ⊥  N w + ε_n z_n - r_n >= 0,      J w + ε_j z_j = r_j
+
+a complementarity problem whose matrix is positive definite whatever contradicts what.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from stiction.contacts.gather import CONTACT, LIMIT
+from stiction.optional import mujoco
+from stiction.problems.lcp import BoxLCP
+from stiction.solvers.solve import solve
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.contacts.gather import Constraints
+    from stiction.problems.contact import ContactProblem
+
+    Array = NDArray[np.float64]
+
+FIRM, SOFT = 1e-7, 1e-2  # ε of what is in order, and of what is to be taken back
+NEGLIGIBLE = 1e-3  # part of the largest error that is in order
+EXACT = 1e-10  # ε by which it is seen whether all can be had
+MISSED = 1e-4  # part of what is asked for that may be missing then
+NOT_TAKEN_BACK = 0.1  # part of what is asked for that is missing where rows contradict others
+AMPLIFIED = 100.0  # motion, over the sum of what each row asks for by itself, that is as good as a contradiction
+
+
+class Rows(NamedTuple):
+    """All normal and bilateral rows of a problem, and what they do."""
+
+    moved: Array  # (k, m) M⁻¹ of each row, over its size
+    coupling: Array  # (k, k) of unit diagonal
+    size: Array  # (k,) (row · M⁻¹ row)^½; 1 where that is zero
+    normals: int  # how many come first
+
+
+def rows_of(problem: ContactProblem) -> Rows:
+    rows = np.concatenate([problem.normal, problem.joints])
+    moved = np.linalg.solve(block_diag(*problem.mass_blocks), rows.T).T
+    size = np.sqrt(np.einsum("im,im->i", rows, moved))
+    size = np.where(size > 0.0, size, 1.0)
+    return Rows(moved / size[:, None], (rows @ moved.T) / np.outer(size, size), size, problem.n)
+
+
+def least_squares(rows: Rows, asked: Array, softness: Array) -> tuple[Array, Array, Array]:
+    """w, the part of what is asked for that each row misses, and z; asked: in m/s."""
+    wanted = asked / rows.size
+    low = np.where(np.arange(len(wanted)) < rows.normals, 0.0, -np.inf)
+    matrix = rows.coupling + np.diag(softness)
+    z = solve(BoxLCP(matrix, -wanted, low, np.full(len(wanted), np.inf)), throw=False).z
+    missing = (wanted - rows.coupling @ z) * rows.size
+    missing[: rows.normals] = np.maximum(missing[: rows.normals], 0.0)
+    return rows.moved.T @ z, missing, z
+
+
+def demands(problem: ContactProblem) -> Array:
+    """What normal and bilateral rows ask for, in m/s: to separate, or to move, at least or at this speed."""
+    return -np.concatenate([problem.gap_rate, problem.joint_rate])
+
+
+def asks(problem: ContactProblem) -> bool:
+    """Whether anything is to be taken back, or moved, at all."""
+    return bool((problem.gap_rate < 0.0).any() or problem.joint_rate.any())
+
+
+def contradict(problem: ContactProblem) -> bool:
+    """Whether no velocity, or only an absurd one, does what is asked; friction, which never hinders it, is left out."""
+    if problem.mass is None or not asks(problem):
+        return False
+    rows, asked = rows_of(problem), demands(problem)
+    most = float(np.abs(np.append(asked[problem.n :], np.maximum(asked[: problem.n], 0.0))).max(initial=0.0))
+    if problem.contradicting_joints.size:
+        return True
+    w, missing, _ = least_squares(rows, asked, np.full(len(asked), EXACT))
+    if np.abs(missing).max(initial=0.0) > MISSED * most:
+        return True
+    # Motions in units of (v · M v)^½.
+    alone = np.where(np.arange(len(asked)) < rows.normals, np.maximum(asked, 0.0), np.abs(asked)) / rows.size
+    whole = np.sqrt(sum(float(v @ block @ v) for v, block in parts(problem, w)))
+    return bool(whole > AMPLIFIED * alone.sum())
+
+
+def parts(problem: ContactProblem, velocity: Array) -> list[tuple[Array, Array]]:
+    """A velocity, block by block of the mass."""
+    blocks = problem.mass_blocks
+    ends = np.cumsum([len(block) for block in blocks])[:-1]
+    return list(zip(np.split(velocity, ends), blocks, strict=True))
+
+
+def still(problem: ContactProblem) -> ContactProblem:
+    """The same without anything taken back."""
+    rate = np.maximum(problem.gap_rate, 0.0)
+    return problem.replace(gap_rate=rate, joint_rate=np.zeros(len(problem.joint_rate)))
+
+
+class TakenBack(NamedTuple):
+    """How positions are moved apart from velocities, and what is not taken back for it."""
+
+    velocity: Array  # (m,) w
+    contacts: NDArray[np.int64]
+    joints: NDArray[np.int64]
+
+
+def take_back(problem: ContactProblem, found: Constraints, velocity: Array, dt: float, recovery: float) -> TakenBack:
+    """What can be taken back of overlaps and joint errors beside these velocities, the largest at `recovery`."""
+    rows, speed = rows_of(problem), found.gap / dt
+    overlap, error = np.maximum(-speed, 0.0), found.joint_gap / dt
+    worst = float(np.append(overlap, np.abs(error)).max(initial=0.0))
+    share = min(1.0, recovery / worst) if worst > 0.0 else 1.0
+    gap = np.where(speed < 0.0, share * speed, speed) + problem.normal @ velocity
+    asked = -np.concatenate([gap, share * error])
+    wrong = np.concatenate([overlap, np.abs(error)]) > NEGLIGIBLE * worst
+    softness = np.where(wrong, SOFT, FIRM)
+    w, missing, z = least_squares(rows, asked, softness)
+
+    # What is not taken back, and what presses against it.
+    left = np.abs(missing) > NOT_TAKEN_BACK * np.abs(asked).max(initial=0.0)
+    if left.any():
+        left |= np.abs(z) > NOT_TAKEN_BACK * np.abs(z).max()
+    return TakenBack(w, np.flatnonzero(left[: problem.n]), np.flatnonzero(left[problem.n :]))
+
+
+def names_of(model: Any, data: Any, found: Constraints, taken: TakenBack) -> tuple[str, ...]:
+    """What contradicts what, in the model's words, each once."""
+    mj = mujoco()
+
+    def name(kind: Any, number: int) -> str:
+        return mj.mj_id2name(model, kind, number) or str(number)
+
+    told = []
+    for i in taken.contacts:
+        if found.kind[i] == CONTACT:
+            one, two = (name(mj.mjtObj.mjOBJ_GEOM, int(geom)) for geom in found.pair[i])
+            told.append(f"contact of geoms {one} and {two}")
+        elif found.kind[i] == LIMIT:
+            of_joint = -1 - found.pair[i, 0] == mj.mjtConstraint.mjCNSTR_LIMIT_JOINT
+            kind = mj.mjtObj.mjOBJ_JOINT if of_joint else mj.mjtObj.mjOBJ_TENDON
+            told.append(f"limit of {'joint' if of_joint else 'tendon'} {name(kind, int(found.source[i]))}")
+    told += [f"equality {name(mj.mjtObj.mjOBJ_EQUALITY, int(data.efc_id[row]))}" for row in taken.joints]
+    return tuple(dict.fromkeys(told))

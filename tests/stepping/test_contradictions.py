@@ -1,0 +1,115 @@
+"""Overlaps and constraints that contradict each other make no step fail, add no energy, and are named."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+import stiction as st
+
+WALLS = """<mujoco><option timestep="0.002"/><worldbody>
+  <geom name="left" type="box" pos="-.199 0 .1" size=".1 .1 .1"/>
+  <geom name="right" type="box" pos=".199 0 .1" size=".1 .1 .1"/>
+  <body pos="0 0 .1"><joint name="slide" type="slide" axis="1 0 0"{limit}/>
+    <geom name="block" type="box" size=".1 .1 .09" mass="1"/></body>
+</worldbody></mujoco>"""
+WELDED = """<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/>
+  <body name="wheel" pos="0 0 0.05"><freejoint/><geom name="wheel" size="0.1" mass="2"/></body>
+</worldbody><equality><weld name="glue" body1="wheel"/></equality></mujoco>"""
+
+
+def stepped(xml, count, start=None):
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    if start is not None:
+        data.qpos[0] = start
+    reports = [st.step(model, data) for _ in range(count)]
+    return data, reports
+
+
+def test_a_slider_in_two_walls_goes_on():
+    data, reports = stepped(WALLS.format(limit=""), 20)
+    assert all(report.ok and report.certificate.residual <= 1e-8 for report in reports)
+    assert reports[-1].contradictions == ("contact of geoms left and block", "contact of geoms right and block")
+    assert np.abs(data.qvel).max() <= 1e-12
+    assert abs(data.qpos[0]) <= 1e-12
+
+
+def test_it_comes_to_rest_in_the_middle():
+    data, reports = stepped(WALLS.format(limit=""), 100, start=0.0005)
+    assert abs(data.qpos[0]) <= 1e-5
+    assert np.abs(data.qvel).max() <= 1e-12
+    assert all(report.kinetic <= 1e-20 for report in reports)
+
+
+def test_a_limit_against_a_wall_is_named():
+    xml = WALLS.format(limit=' limited="true" range="-1 -.0005"').replace(
+        'name="right"', 'name="far" contype="0" conaffinity="0"'
+    )
+    _, reports = stepped(xml.replace('pos="-.199', 'pos="-.1985'), 3)
+    assert all(report.ok for report in reports)
+    assert set(reports[0].contradictions) == {"contact of geoms left and block", "limit of joint slide"}
+
+
+def test_a_weld_against_the_floor_is_named_and_held():
+    data, reports = stepped(WELDED, 50)
+    assert all(report.ok for report in reports)
+    assert set(reports[0].contradictions) == {"contact of geoms floor and wheel", "equality glue"}
+    assert np.abs(data.qvel).max() <= 1e-9
+    assert 0.05 <= data.qpos[2] <= 0.1  # between where the weld and where the floor want it
+
+
+def test_what_agrees_is_taken_back_meanwhile():
+    """Beside the wedged slider a ball lies too deep in the floor: it is lifted, as it would be alone."""
+    ball = '<body pos="1 0 .09"><freejoint/><geom name="ball" size=".1" mass="1"/></body></worldbody>'
+    floor = '<geom name="floor" type="plane" size="5 5 1"/><body pos="0 0 .1">'
+    xml = WALLS.format(limit="").replace("</worldbody>", ball).replace('<body pos="0 0 .1">', floor)
+    data, reports = stepped(xml, 100)
+    assert all(report.ok for report in reports)
+    assert data.qpos[3] == pytest.approx(0.1, abs=1e-4)
+
+
+def test_no_contradiction_is_told_where_there_is_none():
+    _, reports = stepped(WALLS.format(limit="").replace('pos=".199', 'pos=".25'), 5)
+    assert all(report.contradictions == () for report in reports)
+
+
+def test_a_weld_to_a_moving_target_follows_as_its_author_tuned_it():
+    """A free body is drawn to a mocap target 0.3 m away, as MuJoCo does softly: not at 0.1 m/s."""
+    xml = """<mujoco><option timestep="0.001" gravity="0 0 0"/><worldbody>
+      <body name="target" mocap="true" pos="0.3 0 1"/>
+      <body name="hand" pos="0 0 1"><freejoint/><geom size=".05" mass="1"/></body></worldbody>
+      <equality><weld body1="target" body2="hand" solref="0.02 1" solimp="0.999 0.9999 0.001"
+        relpose="0 0 0 1 0 0 0"/></equality></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    soft, hard = mujoco.MjData(model), mujoco.MjData(model)
+    for _ in range(300):
+        mujoco.mj_step(model, soft)
+        st.step(model, hard)
+        assert hard.qpos[0] == pytest.approx(soft.qpos[0], abs=0.01)
+    assert hard.qpos[0] == pytest.approx(0.3, abs=2e-3)
+    slow = mujoco.MjData(model)
+    sim = st.Simulation(st.Scene.of(model), stepper=st.TimeStepping(recovery=0.1))
+    sim.data.mocap_pos[:] = slow.mocap_pos
+    for _ in sim.run(0.1):
+        pass
+    assert sim.data.qpos[0] == pytest.approx(0.01, abs=1e-6)  # 0.1 m/s, as it is asked to
+
+
+def test_a_stiff_reference_does_not_overshoot():
+    xml = """<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody>
+      <body><joint name="a" type="slide"/><geom size=".1"/></body>
+      </worldbody><equality><joint joint1="a" polycoef="1 0 0 0 0" solref="-1e9 -1e6"/></equality></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    for _ in range(5):
+        st.step(model, data)
+        assert data.qpos[0] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_an_infinite_recovery_takes_errors_back_at_once():
+    sim = st.Simulation(st.Scene.from_xml(WALLS.format(limit="").replace('pos=".199', 'pos=".25')),
+                        stepper=st.TimeStepping(recovery=np.inf))  # fmt: skip
+    sim.step()
+    assert sim.data.qpos[0] == pytest.approx(0.001, abs=1e-9)
