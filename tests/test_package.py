@@ -23,6 +23,13 @@ PUBLIC = {
     "bodies": {
         "Scene",
     },
+    "derivatives": {
+        "Change",
+        "Derivatives",
+        "LCPChange",
+        "LCPDerivatives",
+        "differentiate",
+    },
     "problems": {
         "LCP",
         "BoxFriction",
@@ -73,6 +80,7 @@ PUBLIC = {
         "InvalidProblem",
         "InvalidScene",
         "MissingDependency",
+        "NotDifferentiable",
         "SolveFailed",
         "StictionError",
         "UnsupportedProblem",

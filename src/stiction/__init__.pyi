@@ -2,9 +2,15 @@
 
 from stiction import gym as gym
 from stiction.bodies.scene import Scene as Scene
+from stiction.derivatives.complementarity import LCPChange as LCPChange
+from stiction.derivatives.complementarity import LCPDerivatives as LCPDerivatives
+from stiction.derivatives.contact import Derivatives as Derivatives
+from stiction.derivatives.differentiate import differentiate as differentiate
+from stiction.derivatives.ground import Change as Change
 from stiction.errors import InvalidProblem as InvalidProblem
 from stiction.errors import InvalidScene as InvalidScene
 from stiction.errors import MissingDependency as MissingDependency
+from stiction.errors import NotDifferentiable as NotDifferentiable
 from stiction.errors import SolveFailed as SolveFailed
 from stiction.errors import StictionError as StictionError
 from stiction.errors import UnsupportedProblem as UnsupportedProblem

@@ -36,6 +36,10 @@ class MissingDependency(StictionError, ImportError):
     """An optional package is absent; the message names the extra that installs it."""
 
 
+class NotDifferentiable(StictionError, ArithmeticError):
+    """The answer has no derivative here; the message names the contacts and what can be asked for instead."""
+
+
 class SolveFailed(StictionError):
     """No certified answer was found. `solution` holds the last iterate, its certificate and the evidence."""
 
