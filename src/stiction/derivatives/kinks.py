@@ -15,7 +15,7 @@ import numpy as np
 from stiction.derivatives.contact import DEPENDS, Derivatives, Kink
 from stiction.derivatives.ground import Ground, exchanges
 from stiction.derivatives.modes import HELD, NAMES, OPEN, STICK, Modes, facets, impulse_slack, modes_of, shared_inside
-from stiction.derivatives.system import System
+from stiction.derivatives.system import System, completed
 from stiction.derivatives.whitening import whitening_of
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import ContactProblem, densified
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 SHARED = 1e-9  # part of a unit impulse that can be exchanged for others, above which it is not determined
 ENOUGH = 100.0  # impulses whose margin is this many times that of a kink need no better sharing
 PARTS = (0.1, 1e-3)  # of the mean load, by which cones are made smaller to find impulses inside them
-PROJECTIONS = 30  # for each of them; more belong to the linear program
+PROJECTIONS = 40  # for each of them; more belong to the linear program
+BETWEEN = 5  # projections between two looks at the margins
 ASYMMETRY = 1e-9  # of a Delassus matrix, over its largest entry, that derivatives cannot stand
 
 
@@ -53,7 +54,8 @@ def differentiate_contact(solution: ContactSolution, within: float, strict: bool
     if near.any() and system.may.rank < len(system.F):
         ground, slack = spread_load(ground, system, W, small)
         near = slack <= small
-        system = ground.system() if ground.compliance is not None else system
+        if ground.compliance is not None:
+            system = completed(rows, ground.compliance, system.B, system.F, system.zero, system.may)
     kinks = tuple(kink(ground, int(i), float(slack[i]), float(small[i])) for i in np.flatnonzero(near))
 
     # At kinks, derivatives are those of one of the modes that meet there: open, or stick.
@@ -110,16 +112,21 @@ def spread_load(ground: Ground, system: System, W: Array, small: Array) -> tuple
     presses = (modes.mode != OPEN) & (modes.mode != HELD)
     load = p[presses, 0].mean() if presses.any() else 0.0
     reach = inner_reach(problem)
+    other = replace(ground, impulse=(p + fixed) * s)
+    slack = margins(other, W)
     for part in PARTS:
-        for _ in range(PROJECTIONS):
-            other = replace(ground, impulse=(p + fixed) * s)
-            slack = margins(other, W)
+        for _ in range(PROJECTIONS // BETWEEN):
             if (slack > small).all():
                 return other, slack
-            nearer = np.matmul(may.transpose(0, 2, 1), within_cones(modes, reach, p, part * load)[:, :, None])
-            a = nearer[:, :, 0][chosen]
-            a = smallest + a - V @ (V.T @ a)
-            p = scaled(a)
+            for _ in range(BETWEEN):
+                nearer = np.matmul(may.transpose(0, 2, 1), within_cones(modes, reach, p, part * load)[:, :, None])
+                a = nearer[:, :, 0][chosen]
+                a = smallest + a - V @ (V.T @ a)
+                p = scaled(a)
+            other = replace(ground, impulse=(p + fixed) * s)
+            slack = margins(other, W)
+    if (slack > small).all():
+        return other, slack
     impulse = shared_inside(problem, modes, ground.impulse, exchanges(system, ground), W, ENOUGH * small)
     better = replace(ground, impulse=impulse)
     return better, margins(better, W)

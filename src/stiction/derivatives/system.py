@@ -149,16 +149,21 @@ def assembled(
     L: Array, may: Array, zero: Array, count: NDArray[np.int64], same: bool, C: Array | None, dependent: float
 ) -> System:
     """The system of whitened rows L (n, 3, m), directions of `modes.bases` (same: may = zero), and C (n, 3, 3)."""
-    m = L.shape[2]
     chosen = np.arange(3) < count[:, None]
     B = np.matmul(zero.transpose(0, 2, 1), L)[chosen]
     F = B if same else np.matmul(may.transpose(0, 2, 1), L)[chosen]
     left = factored(B, dependent)
     right = left if same else factored(F, dependent)
+    return completed(L, C, B, F, left, right)
+
+
+def completed(L: Array, C: Array | None, B: Array, F: Array, left: Factored, right: Factored) -> System:
+    """The same of rows that are factored already: C alone depends on impulses."""
+    m = L.shape[2]
     A = None if C is None else np.eye(m) + L.reshape(-1, m).T @ np.matmul(C, L).reshape(-1, m)
 
     # Yᵀ A Z, where it is not the identity.
-    if same and A is None:
+    if left is right and A is None:
         return System(None, left, right, B, F, None, np.zeros((0, 0)), True)
     inner = right.null.T @ (left.null if A is None else A @ left.null)
     if left.rank == right.rank:

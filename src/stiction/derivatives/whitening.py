@@ -51,16 +51,25 @@ def whitening_of(problem: ContactProblem) -> Whitening:
     record = problem.whitened.record
     if record is None or problem.mass is None:
         return Whitening(len(problem.whitened.free), ())
+    mass, factor = problem.mass.reshape(-1), record.factor
+    if problem.mass.ndim == 3:  # free bodies: one size, one after the other
+        count = len(problem.mass)
+        place = np.arange(6 * count).reshape(count, 6)
+        return Whitening(problem.m, ((place, problem.mass, inverted(factor.reshape(count, 6, 6))),) if count else ())
     sizes = np.diff(problem.trees)
     begin = np.concatenate([[0], np.cumsum(sizes**2)])
-    mass, factor = problem.mass.reshape(-1), record.factor
     blocks = []
     for size in np.unique(sizes[sizes > 0]):
         which = np.flatnonzero(sizes == size)
         place = problem.trees[which][:, None] + np.arange(size)
         entries = begin[which][:, None] + np.arange(size * size)
-        L = np.tril(factor[entries].reshape(-1, size, size))
-        diagonal = np.arange(size)
-        L[:, diagonal, diagonal] = 1.0 / L[:, diagonal, diagonal]  # the factor keeps its diagonal inverted
-        blocks.append((place, mass[entries].reshape(-1, size, size), np.linalg.inv(L)))
+        blocks.append((place, mass[entries].reshape(-1, size, size), inverted(factor[entries].reshape(-1, size, size))))
     return Whitening(problem.m, tuple(blocks))
+
+
+def inverted(factor: Array) -> Array:
+    """(b, k, k) L⁻¹ of lower triangles that keep their diagonal inverted."""
+    L = np.tril(factor)
+    diagonal = np.arange(L.shape[1])
+    L[:, diagonal, diagonal] = 1.0 / L[:, diagonal, diagonal]
+    return np.asarray(np.linalg.inv(L))
