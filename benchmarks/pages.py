@@ -26,6 +26,7 @@ TITLES = {
     "call": ("Overhead with friction", "What a solve of a contact problem costs around the method."),
     "steps": ("Steps", "Whole steps of scenes: what a step costs, and where it goes."),
     "published": ("Published problems", "Problems that others published, from FCLIB and Siconos."),
+    "derivatives": ("Derivatives", "Their error against differences, their cost beside the solve, and `linearize`."),
     "engines": ("Whole scenes", "The same scenes by other engines: time, drift, residual, overlap."),
 }
 

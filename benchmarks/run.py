@@ -53,6 +53,8 @@ def main() -> None:
     import summary
     import warm_start
 
+    import derivatives
+
     suites = {
         "lemke": definite.against_quantecon,
         "contact": contact.against_lapack,
@@ -72,6 +74,7 @@ def main() -> None:
         "steps": steps.tables,
         "published": published.problems,
         "engines": engines.scenes,
+        "derivatives": derivatives.tables,
     }
     parser = argparse.ArgumentParser(description="Time, residual and success rate of the solvers and their peers.")
     parser.add_argument("suite", nargs="*", help=f"of {', '.join(suites)}; all if none is named")

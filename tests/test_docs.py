@@ -102,6 +102,19 @@ def test_every_law_is_shown_solved():
     assert "contact forces are not determined" in shown
 
 
+def test_the_examples_of_derivatives_reach_what_they_are_about():
+    found = output_of(ROOT / "examples" / "identify.py").splitlines()
+    mu, mass = (float(x) for x in re.search(r"mu = ([\d.]+), mass = ([\d.]+)", found[0]).groups())
+    assert mu == pytest.approx(0.45, abs=1e-6)
+    assert mass == pytest.approx(2.0, abs=1e-6)
+    pushed = output_of(ROOT / "examples" / "push.py").splitlines()
+    assert float(re.search(r"misses by (\S+) m", pushed[1])[1]) <= 2e-6
+    assert float(re.search(r"moves at (\S+) m/s", pushed[1])[1]) <= 1e-12
+    balanced = output_of(ROOT / "examples" / "balance.py").splitlines()
+    assert "smooth" in balanced[0]
+    assert float(re.search(r"at the end by (\S+) rad", balanced[1])[1]) <= 1e-4
+
+
 def test_the_complementarity_example_shows_every_solver_and_a_proof():
     from stiction.solvers import COMPLEMENTARITY, Auto
 

@@ -23,6 +23,13 @@ PUBLIC = {
     "bodies": {
         "Scene",
     },
+    "derivatives": {
+        "Change",
+        "Derivatives",
+        "LCPChange",
+        "LCPDerivatives",
+        "differentiate",
+    },
     "problems": {
         "LCP",
         "BoxFriction",
@@ -67,12 +74,15 @@ PUBLIC = {
         "EventDriven",
         "Simulation",
         "TimeStepping",
+        "linearize",
         "step",
     },
     "errors": {
         "InvalidProblem",
         "InvalidScene",
         "MissingDependency",
+        "NotDifferentiable",
+        "NotDifferentiableWarning",
         "SolveFailed",
         "StictionError",
         "UnsupportedProblem",
@@ -100,7 +110,7 @@ def test_every_public_name_is_found_in_its_layer(layer, name):
 def test_type_checkers_see_the_names_that_there_are():
     tree = ast.parse((SOURCES / "__init__.pyi").read_text(encoding="utf-8"))
     seen = {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == set(st.__all__) - {"__version__"} | {"gym"}
+    assert seen == set(st.__all__) - {"__version__"} | {"gym", "jax", "torch"}
 
 
 def test_all_solvers_are_public():

@@ -1,10 +1,19 @@
 """Every public name, and where it is: type checkers read it here, and so does the package itself."""
 
 from stiction import gym as gym
+from stiction import jax as jax
+from stiction import torch as torch
 from stiction.bodies.scene import Scene as Scene
+from stiction.derivatives.complementarity import LCPChange as LCPChange
+from stiction.derivatives.complementarity import LCPDerivatives as LCPDerivatives
+from stiction.derivatives.contact import Derivatives as Derivatives
+from stiction.derivatives.differentiate import differentiate as differentiate
+from stiction.derivatives.ground import Change as Change
 from stiction.errors import InvalidProblem as InvalidProblem
 from stiction.errors import InvalidScene as InvalidScene
 from stiction.errors import MissingDependency as MissingDependency
+from stiction.errors import NotDifferentiable as NotDifferentiable
+from stiction.errors import NotDifferentiableWarning as NotDifferentiableWarning
 from stiction.errors import SolveFailed as SolveFailed
 from stiction.errors import StictionError as StictionError
 from stiction.errors import UnsupportedProblem as UnsupportedProblem
@@ -43,6 +52,7 @@ from stiction.solvers.lcp.smoothing_newton import SmoothingNewton as SmoothingNe
 from stiction.solvers.principal_pivot import PrincipalPivot as PrincipalPivot
 from stiction.solvers.solve import solve as solve
 from stiction.stepping.event_driven import EventDriven as EventDriven
+from stiction.stepping.linearize import linearize as linearize
 from stiction.stepping.simulation import Simulation as Simulation
 from stiction.stepping.step import step as step
 from stiction.stepping.time_stepping import TimeStepping as TimeStepping

@@ -32,8 +32,16 @@ class UnsymmetricMatrix(UserWarning):
     """A Delassus matrix differs from its transpose by more than printing explains: it is solved and judged as it is."""
 
 
+class NotDifferentiableWarning(UserWarning):
+    """A gradient was asked for where there is none: that of one side is used; the message says why."""
+
+
 class MissingDependency(StictionError, ImportError):
     """An optional package is absent; the message names the extra that installs it."""
+
+
+class NotDifferentiable(StictionError, ArithmeticError):
+    """The answer has no derivative here; the message names the contacts and what can be asked for instead."""
 
 
 class SolveFailed(StictionError):

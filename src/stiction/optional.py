@@ -99,6 +99,16 @@ def pillow() -> ModuleType:
     return _require("PIL", "Image", "ImageDraw", "ImageFont", use="words in films", extra="viewer")
 
 
+def torch() -> ModuleType:
+    """PyTorch: tensors with gradients."""
+    return _require("torch", use="differentiable contact solves with tensors", extra="torch")
+
+
+def jax() -> ModuleType:
+    """JAX, with `jax.numpy` loaded: arrays with gradients."""
+    return _require("jax", "numpy", use="differentiable contact solves with JAX", extra="jax")
+
+
 def gymnasium() -> ModuleType:
     """Gymnasium, with its MuJoCo environments loaded."""
     return _require("gymnasium", "envs.mujoco", use="reinforcement-learning environments", extra="gym")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stiction.problems.lcp import BoxLCP
     from stiction.solutions.certificate import Certificate
     from stiction.solutions.ray import Ray
 
@@ -24,6 +25,7 @@ class Solution(NamedTuple):
     ray: where a pivoting path ended in a ray, the direction and what it proves
     history: for iterative solvers, the residual after each sweep
     trace: what was tried on the way, in words
+    problem: what was solved
     """
 
     status: Status
@@ -36,6 +38,7 @@ class Solution(NamedTuple):
     ray: Ray | None = None
     history: NDArray[np.float64] | None = None
     trace: tuple[str, ...] = ()
+    problem: BoxLCP | None = None
 
     @property
     def ok(self) -> bool:

@@ -177,7 +177,7 @@ def certified(problem: BoxLCP, solver: Solver, start: NDArray[np.float64] | None
             z, certificate, w = other, better, other_w
     status = verdict(status, certificate.passes(tolerance))
     ray = examine(problem, direction) if direction is not None and status == Status.RAY else None
-    return Solution(status, z, w, certificate, iterations, proposer or solver, tolerance, ray, history, trace)
+    return Solution(status, z, w, certificate, iterations, proposer or solver, tolerance, ray, history, trace, problem)
 
 
 def certified_contact(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from stiction.problems.laws import Law
     from stiction.solvers.contract import Solver
+    from stiction.stepping.linearize import Linearization
     from stiction.stepping.report import Report
 
 
@@ -79,6 +80,18 @@ class Simulation:
             raise InvalidScene(f"run: seconds must be a positive number, got {seconds!r}")
         for _ in range(round(seconds / self.model.opt.timestep)):
             yield self.step()
+
+    def linearize(self, *, eps: float = 1e-6, centered: bool = True, sensors: bool = False) -> Linearization:
+        """The next step as a linear map of state and control: `A, B = simulation.linearize()`; see `st.linearize`.
+
+        The scene's `control` is not asked: B is the derivative by `data.ctrl` as it is.
+        """
+        from stiction.stepping.linearize import linearize
+
+        return linearize(
+            self.model, self.data, eps=eps, centered=centered, sensors=sensors, law=self.law, solver=self.solver,
+            stepper=self.stepper,
+        )  # fmt: skip
 
     def reset(self) -> None:
         """Return to the initial state and forget everything since, warm starts included."""

@@ -1,0 +1,152 @@
+"""Contact solves and their gradients for arrays of other libraries: `stiction.torch` and `stiction.jax`.
+
+A problem is given once, and the data that vary as arrays, each with the shape that the problem has them in, or with a
+batch of such arrays first. A batch is solved problem by problem.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stiction.derivatives.complementarity import LCPDerivatives
+from stiction.derivatives.contact import numbers
+from stiction.derivatives.differentiate import differentiate
+from stiction.errors import InvalidProblem, NotDifferentiableWarning
+from stiction.problems.contact import ContactProblem, mass_matrix
+from stiction.problems.lcp import BoxLCP
+from stiction.solvers.solve import solve
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stiction.solutions.contact import ContactSolution
+    from stiction.solutions.solution import Solution
+
+    Array = NDArray[np.float64]
+
+VARYING = ("free", "friction", "gap_rate", "joint_rate", "mass", "viscosity")
+
+
+def shapes_of(problem: ContactProblem) -> dict[str, tuple[int, ...]]:
+    """Of the data that may vary."""
+    if problem.mass is None:
+        raise InvalidProblem("contact: a problem in Delassus form has no velocities; pose it with its mass")
+    n, m = problem.n, problem.m
+    return {
+        "free": (m,), "friction": (n,), "gap_rate": (n,), "joint_rate": (len(problem.joints),),
+        "mass": problem.mass.shape, "viscosity": (n,),
+    }  # fmt: skip
+
+
+def batch_of(problem: ContactProblem, shapes: dict[str, tuple[int, ...]]) -> int | None:
+    """The size of the batch that these arrays have, None if they have none; all that have one must agree."""
+    wanted, size = shapes_of(problem), None
+    for name, shape in shapes.items():
+        if name not in wanted:
+            raise InvalidProblem(f"contact: {name!r} cannot vary; what can is {', '.join(wanted)}")
+        if shape == wanted[name]:
+            continue
+        if len(shape) != len(wanted[name]) + 1 or shape[1:] != wanted[name]:
+            raise InvalidProblem(
+                f"contact: {name} must have shape {wanted[name]}, or a batch of these, as the problem has; got {shape}"
+            )
+        if size is not None and shape[0] != size:
+            raise InvalidProblem(f"contact: {name} is a batch of {shape[0]}, but others are batches of {size}")
+        size = shape[0]
+    return size
+
+
+def with_data(problem: ContactProblem, data: dict[str, Array]) -> ContactProblem:
+    """The problem with some of its data replaced."""
+    given = {"velocity" if name == "free" else name: value for name, value in data.items() if name != "mass"}
+    other = problem.replace(**given) if given else problem
+    if "mass" not in data:
+        return other
+    assert problem.mass is not None
+    mass = numbers("contact", "mass", data["mass"], problem.mass.shape)
+    mass = 0.5 * (mass + mass.swapaxes(-1, -2)) if mass.ndim > 1 else mass
+    if mass.ndim == 2:
+        mass = mass_matrix(mass)
+    fields = {name: getattr(other, name) for name in other.__dataclass_fields__}
+    return ContactProblem.from_checked(**(fields | {"mass": mass}))
+
+
+def solve_contacts(
+    problem: ContactProblem, data: dict[str, Array], solver: Any, tolerance: float
+) -> tuple[Array, Array, list[ContactSolution]]:
+    """Velocities and impulses, with the batch first if there is one, and the solutions."""
+    wanted = shapes_of(problem)
+    size = batch_of(problem, {name: value.shape for name, value in data.items()})
+    solutions = []
+    for k in range(1 if size is None else size):
+        one = {name: value if value.shape == wanted[name] else value[k] for name, value in data.items()}
+        solutions.append(solve(with_data(problem, one), solver, tolerance=tolerance))
+    velocity = np.array([each.velocity for each in solutions]).reshape(-1, problem.m)
+    impulse = np.array([each.impulse for each in solutions]).reshape(-1, problem.n, 3)
+    return (velocity[0], impulse[0], solutions) if size is None else (velocity, impulse, solutions)
+
+
+def contact_gradients(
+    solutions: list[ContactSolution], velocity: Array, impulse: Array, shapes: dict[str, tuple[int, ...]], strict: bool
+) -> dict[str, Array]:
+    """Gradients by the data of these shapes; what all of a batch share gets the sum."""
+    result = {name: np.zeros(shape) for name, shape in shapes.items()}
+    single = velocity.ndim == 1
+    for k, solution in enumerate(solutions):
+        problem = solution.whose()
+        found = differentiate(solution, strict=strict)
+        if not strict:
+            say(found.reason)
+        by = {"velocity": velocity, "impulse": impulse} if single else {"velocity": velocity[k], "impulse": impulse[k]}
+        gradient, wanted = found.vjp(by)._asdict(), shapes_of(problem)
+        for name, total in result.items():
+            value = gradient[name]
+            if value is None:
+                continue
+            if total.shape == wanted[name]:
+                total += value
+            else:
+                total[k] += value
+    return result
+
+
+def solve_boxes(H: Array, q: Array, lo: Any, hi: Any, solver: Any, tolerance: float) -> tuple[Array, list[Solution]]:
+    """z of each problem, and the solutions; H (n, n) or (batch, n, n), q (n,) or (batch, n)."""
+    if H.ndim not in (2, 3) or q.ndim not in (1, 2):
+        raise InvalidProblem(f"lcp: H must be (n, n) and q (n,), or batches of these; got {H.shape} and {q.shape}")
+    if H.ndim == 3 and q.ndim == 2 and len(H) != len(q):
+        raise InvalidProblem(f"lcp: H is a batch of {len(H)}, but q is one of {len(q)}")
+    single = H.ndim == 2 and q.ndim == 1
+    size = 1 if single else len(H) if H.ndim == 3 else len(q)
+    solutions = []
+    for k in range(size):
+        problem = BoxLCP(H[k] if H.ndim == 3 else H, q[k] if q.ndim == 2 else q, lo, hi)
+        solutions.append(solve(problem, solver, tolerance=tolerance))
+    z = np.array([each.z for each in solutions]).reshape(size, q.shape[-1])
+    return (z[0] if single else z), solutions
+
+
+def box_gradients(
+    solutions: list[Solution], z: Array, shape_H: tuple[int, ...], shape_q: tuple[int, ...], strict: bool
+) -> tuple[Array, Array]:
+    """Gradients by H and q."""
+    H, q = np.zeros(shape_H), np.zeros(shape_q)
+    for k, solution in enumerate(solutions):
+        found: LCPDerivatives = differentiate(solution, strict=strict)
+        if not strict:
+            say(found.reason)
+        gradient = found.vjp(z if z.ndim == 1 else z[k])
+        assert gradient.q is not None
+        assert gradient.H is not None
+        (q[k] if q.ndim == 2 else q)[...] += gradient.q
+        (H[k] if H.ndim == 3 else H)[...] += gradient.H
+    return H, q
+
+
+def say(reason: str) -> None:
+    """A gradient that is not one is never returned in silence."""
+    if reason:
+        warnings.warn(f"this gradient is that of one side: {reason}", NotDifferentiableWarning, stacklevel=3)

@@ -1,0 +1,143 @@
+"""Solves and gradients as `stiction.torch` and `stiction.jax` use them, and both where they are installed."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import stiction as st
+from stiction.derivatives import batched
+
+EYE = np.eye(3)
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+
+
+def point():
+    return st.ContactProblem(EYE, [3.0, 4.0, -2.0], EYE[2:], EYE[None, :2], [0.5])
+
+
+def two_points():
+    """Two that slide apart, so that nothing is redundant."""
+    mass, rows = np.diag([1.0, 1.0, 1.0, 2.0, 2.0, 2.0]), np.eye(6)
+    return st.ContactProblem(
+        mass, [3.0, 4.0, -2.0, -1.0, 2.0, -1.5], rows[[2, 5]], np.stack([rows[:2], rows[3:5]]), [0.5, 0.3]
+    )
+
+
+def test_a_batch_is_its_members():
+    problem = two_points()
+    free = np.array([problem.velocity, 1.1 * problem.velocity, 0.9 * problem.velocity])
+    velocity, impulse, solutions = batched.solve_contacts(
+        problem, {"free": free, "friction": np.array([0.5, 0.3])}, None, 1e-8
+    )
+    assert velocity.shape == (3, 6)
+    assert impulse.shape == (3, 2, 3)
+    for k in range(3):
+        alone = st.solve(problem.replace(velocity=free[k]))
+        assert velocity[k] == pytest.approx(alone.velocity)
+    by = np.ones((3, 6)), np.zeros((3, 2, 3))
+    found = batched.contact_gradients(solutions, *by, {"free": (3, 6), "friction": (2,)}, True)
+    parts = [st.differentiate(each).vjp(np.ones(6)) for each in solutions]
+    assert found["free"] == pytest.approx(np.array([part.free for part in parts]))
+    assert found["friction"] == pytest.approx(sum(part.friction for part in parts))  # shared by all of them
+
+
+def test_mass_varies():
+    problem = two_points()
+    eps = 1e-6
+    way = np.diag([0.3, 0.1, 0.2, 0.5, 0.4, 0.6])
+    ahead, back = (
+        batched.solve_contacts(problem, {"mass": problem.mass + t * way}, None, 1e-8)[0] for t in (eps, -eps)
+    )
+    solutions = batched.solve_contacts(problem, {"mass": problem.mass}, None, 1e-8)[2]
+    by = np.arange(6.0)
+    gradient = batched.contact_gradients(solutions, by, np.zeros((2, 3)), {"mass": (6, 6)}, True)["mass"]
+    assert (gradient * way).sum() == pytest.approx(by @ (ahead - back) / (2.0 * eps), rel=1e-6)
+
+
+def test_boxes_in_batches():
+    H, q = np.array([[2.0, 0.5], [0.0, 1.0]]), np.array([[-1.0, -1.0], [-2.0, 1.0]])
+    z, solutions = batched.solve_boxes(H, q, 0.0, np.inf, None, 1e-8)
+    assert z == pytest.approx(np.array([[0.25, 1.0], [1.0, 0.0]]))
+    by_H, by_q = batched.box_gradients(solutions, np.ones((2, 2)), (2, 2), (2, 2), True)
+    parts = [st.differentiate(each).vjp(np.ones(2)) for each in solutions]
+    assert by_q == pytest.approx(np.array([part.q for part in parts]))
+    assert by_H == pytest.approx(parts[0].H + parts[1].H)
+
+
+def test_a_gradient_at_a_kink_warns():
+    problem = point().replace(velocity=[0.5, 0.0, -1.0])
+    solutions = batched.solve_contacts(problem, {"free": problem.velocity}, None, 1e-8)[2]
+    with pytest.warns(st.NotDifferentiableWarning, match="one side: at a kink: contact 0 sticks or slides"):
+        batched.contact_gradients(solutions, np.ones(3), np.zeros((1, 3)), {"free": (3,)}, False)
+    with pytest.raises(st.NotDifferentiable):
+        batched.contact_gradients(solutions, np.ones(3), np.zeros((1, 3)), {"free": (3,)}, True)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"rows": (3,)}, "'rows' cannot vary; what can is free"),
+        ({"free": (4,)}, r"free must have shape \(3,\), or a batch of these.*got \(4,\)"),
+        ({"free": (2, 3), "friction": (3, 1)}, "friction is a batch of 3, but others are batches of 2"),
+    ],
+)
+def test_bad_shapes(shapes, message):
+    with pytest.raises(st.InvalidProblem, match=message):
+        batched.batch_of(point(), shapes)
+
+
+def test_bad_problems():
+    with pytest.raises(st.InvalidProblem, match="Delassus form has no velocities"):
+        batched.shapes_of(st.ContactProblem.from_delassus(EYE, [-1.0, 0.0, 0.0], [0.5]))
+    with pytest.raises(st.InvalidProblem, match=r"H must be \(n, n\)"):
+        batched.solve_boxes(np.ones(2), np.ones(2), 0.0, np.inf, None, 1e-8)
+    with pytest.raises(st.InvalidProblem, match="H is a batch of 2, but q is one of 3"):
+        batched.solve_boxes(np.ones((2, 1, 1)), np.ones((3, 1)), 0.0, np.inf, None, 1e-8)
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_what_is_missing_names_its_extra(name):
+    if importlib.util.find_spec(name) is not None:
+        pytest.skip(f"{name} is installed")
+    with pytest.raises(st.MissingDependency, match=rf"pip install 'stiction\[{name}\]'"):
+        getattr(st, name)
+
+
+@needs_torch
+def test_gradcheck_of_torch():
+    import torch
+
+    problem = two_points()
+    free = torch.tensor(np.array(problem.velocity), requires_grad=True)
+    friction = torch.tensor([0.5, 0.3], dtype=torch.float64, requires_grad=True)
+    mass = torch.tensor(np.array(problem.mass), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda f, mu: st.torch.contact(problem, free=f, friction=mu), (free, friction))
+    assert torch.autograd.gradcheck(lambda half: st.torch.contact(problem, mass=0.5 * (half + half.T))[0], (mass,))
+    batch = torch.stack([free.detach(), 1.1 * free.detach()]).requires_grad_()
+    assert torch.autograd.gradcheck(lambda f: st.torch.contact(problem, free=f)[0], (batch,))
+    H = torch.tensor([[2.0, 0.5], [0.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    q = torch.tensor([[-1.0, -1.0], [-2.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(st.torch.lcp, (H, q))
+
+
+@needs_jax
+def test_gradients_of_jax():
+    import jax
+    from jax.test_util import check_grads
+
+    jax.config.update("jax_enable_x64", True)
+    problem = two_points()
+    free = jax.numpy.asarray(np.array(problem.velocity))
+    friction = jax.numpy.asarray([0.5, 0.3])
+    check_grads(lambda f, mu: st.jax.contact(problem, free=f, friction=mu), (free, friction), 1, ["rev"])
+    batch = jax.numpy.stack([free, 1.1 * free])
+    check_grads(lambda f: st.jax.contact(problem, free=f)[0], (batch,), 1, ["rev"])
+    mapped = jax.vmap(lambda f: st.jax.contact(problem, free=f)[0])(batch)
+    assert np.asarray(mapped) == pytest.approx(np.asarray(st.jax.contact(problem, free=batch)[0]))
+    assert jax.jit(lambda f: st.jax.contact(problem, free=f)[0].sum())(free) == pytest.approx(mapped[0].sum())
+    H, q = jax.numpy.array([[2.0, 0.5], [0.0, 1.0]]), jax.numpy.array([[-1.0, -1.0], [-2.0, 1.0]])
+    check_grads(st.jax.lcp, (H, q), 1, ["rev"])
