@@ -69,6 +69,10 @@ PUBLIC = {
         "TimeStepping",
         "step",
     },
+    "sweeps": {
+        "grid",
+        "sweep",
+    },
     "errors": {
         "InvalidProblem",
         "InvalidScene",

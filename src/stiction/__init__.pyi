@@ -46,5 +46,7 @@ from stiction.stepping.event_driven import EventDriven as EventDriven
 from stiction.stepping.simulation import Simulation as Simulation
 from stiction.stepping.step import step as step
 from stiction.stepping.time_stepping import TimeStepping as TimeStepping
+from stiction.sweeps.cases import grid as grid
+from stiction.sweeps.sweep import sweep as sweep
 
 __version__: str
