@@ -61,6 +61,7 @@ def test_bad_grids_are_refused(given, message):
         ({"k": 1}, "sweep: cases must be a list of dictionaries, got dict"),
         ([{"k": 1}, 3], "sweep: case 1 must be a dictionary of arguments by name, got 3"),
         ([{"k": 1}, {"k": object()}], "sweep: 'k' of case 1 is a object; cases hold only numbers"),
+        ([{"k": 1}, {3: 1}], "sweep: case 1 has a parameter 3, which is no word"),
         ([{"error": 1}], "sweep: case 0 has a parameter 'error', which is a column of every table"),
         ([{"k": 1}, {"k": "a"}], "sweep: 'k' is 1 in one case and 'a' in case 1; a parameter must be of one kind"),
         ([], "sweep: cases is empty"),

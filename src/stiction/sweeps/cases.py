@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Case = dict[str, Any]
 OURS = ("case", "error", "wall_time")  # columns that every table has
+SCALARS = frozenset({bool, int, float, str, type(None)})
 KINDS = "numbers, words, truth values and lists of them"
 
 
@@ -51,17 +52,24 @@ def checked(given: Sequence[Mapping[str, Any]]) -> Cases:
         raise InvalidProblem(f"sweep: cases must be a list of dictionaries, got {type(given).__name__}; see st.grid")
     rows = []
     for index, case in enumerate(given):
-        if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
+        if not isinstance(case, Mapping):
             raise InvalidProblem(f"sweep: case {index} must be a dictionary of arguments by name, got {case!r}")
-        row = {name: plain(value) for name, value in case.items()}
-        for name, value in row.items():
-            if name in OURS:
-                raise InvalidProblem(f"sweep: case {index} has a parameter {name!r}, which is a column of every table")
-            if not is_plain(value):
+        row = {}
+        for name, value in case.items():
+            if type(value) in SCALARS:  # nearly all are
+                row[name] = value
+                continue
+            row[name] = plain(value)
+            if not is_plain(row[name]):
                 kind = type(value).__name__
                 raise InvalidProblem(f"sweep: {name!r} of case {index} is a {kind}; cases hold only {KINDS}")
         rows.append(row)
     names = tuple(dict.fromkeys(name for row in rows for name in row))
+    for name in names:
+        if not isinstance(name, str) or name in OURS:
+            index = next(i for i, row in enumerate(rows) if name in row)
+            why = "which is a column of every table" if isinstance(name, str) else "which is no word"
+            raise InvalidProblem(f"sweep: case {index} has a parameter {name!r}, {why}")
     types = {name: type_of(name, [row.get(name) for row in rows]) for name in names}
     digest = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
     return Cases(rows, names, types, digest)
