@@ -87,6 +87,31 @@ class Simulation:
             self.engine = Engine(self.scene, self.data)
             self.report = None
 
+    def copy(self) -> Simulation:
+        """A second simulation in the same state, which continues with the same bits; both share the scene's model."""
+        with alone(self.data):
+            made = object.__new__(type(self))
+            made.__dict__ |= vars(self)
+            made.engine = Engine.resumed(self.scene, self.data, self.engine.last, self.engine.problem)
+        return made
+
+    __copy__ = copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and deep copies: all there is, but the model, which the data brings along."""
+        with alone(self.data):
+            engine, scene = self.engine, self.scene
+            return vars(self) | {
+                "scene": {name: getattr(scene, name) for name in ("control", "margin", "ignore", "description")},
+                "engine": {"data": self.data, "last": engine.last, "problem": engine.problem},
+            }
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        kept = fields["engine"]
+        self.__dict__ |= fields
+        self.scene = Scene(kept["data"].model, **fields["scene"])
+        self.engine = Engine.resumed(self.scene, **kept)
+
     def __repr__(self) -> str:
         model = self.model
         bodies = counted(model.nbody - 1, "body", "bodies")
