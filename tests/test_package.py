@@ -68,6 +68,7 @@ PUBLIC = {
         "EventDriven",
         "Simulation",
         "TimeStepping",
+        "rollout",
         "step",
     },
     "sweeps": {

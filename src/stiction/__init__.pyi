@@ -44,6 +44,7 @@ from stiction.solvers.principal_pivot import PrincipalPivot as PrincipalPivot
 from stiction.solvers.solve import solve as solve
 from stiction.solvers.solve_many import solve_many as solve_many
 from stiction.stepping.event_driven import EventDriven as EventDriven
+from stiction.stepping.rollout import rollout as rollout
 from stiction.stepping.simulation import Simulation as Simulation
 from stiction.stepping.step import step as step
 from stiction.stepping.time_stepping import TimeStepping as TimeStepping

@@ -53,18 +53,6 @@ def ray() -> ModuleType:
     return _require("ray", "exceptions", use="sweeps on a cluster", extra="cluster")
 
 
-def numba_cuda() -> ModuleType:
-    """numba-cuda, on a machine with a GPU that it can use."""
-    package = _require("numba_cuda", use="solves on a GPU", extra="cuda")
-    cuda = import_module("numba.cuda")
-    if not cuda.is_available():
-        raise MissingDependency("solves on a GPU need an NVIDIA GPU and its driver, and none is found: use on='cpu'")
-    raise MissingDependency(
-        f"solves on a GPU are not part of this version (numba-cuda {package.__version__} and a GPU are there): "
-        "use on='cpu'"
-    )
-
-
 def quadprog() -> ModuleType:
     """quadprog: Goldfarb and Idnani's active-set method for quadratic programs."""
     return _require("quadprog", use="comparisons with quadprog", extra="peers")

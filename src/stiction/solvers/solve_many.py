@@ -18,8 +18,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel, read_only, without_lock
 from stiction.arrays.layout import Floats, Ints, layout
-from stiction.errors import InvalidProblem
-from stiction.optional import numba_cuda
+from stiction.errors import InvalidProblem, MissingDependency
 from stiction.problems.contact import ContactProblem
 from stiction.problems.islands import islands
 from stiction.problems.laws import Coulomb
@@ -85,7 +84,7 @@ def solve_many(
 
     problems: a list, or one problem, which is solved for each row of the arrays that follow
     velocity, friction, gap_rate: (c, m), (c, n), (c, n), or one row for all; where nothing is given, the problem's own
-    on: "cpu"
+    on: "cpu"; "cuda" is refused, as this version has no kernel for GPUs
     workers: threads, by default one for each processor
     tolerance: largest residual of the certificate that counts as solved
 
@@ -99,7 +98,9 @@ def solve_many(
     if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < math.inf):
         raise InvalidProblem(f"solve_many: tolerance must be a positive number, got {tolerance!r}")
     if on == "cuda":
-        numba_cuda()
+        raise MissingDependency(
+            "solve_many: this version has no kernel for GPUs, and no package adds one: use on='cpu'"
+        )
     threads = workers or os.cpu_count() or 1
     given = {"velocity": velocity, "friction": friction, "gap_rate": gap_rate}
     if isinstance(problems, ContactProblem):

@@ -18,17 +18,19 @@ from stiction.stepping import saved
 from stiction.stepping.choices import check_law, check_solver, check_stepper
 from stiction.stepping.contacts import Contacts
 from stiction.stepping.engine import Engine, alone
+from stiction.stepping.rollout import rolled
 from stiction.stepping.time_stepping import CONE, DEFAULT, TimeStepping
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from stiction.problems.laws import Law
     from stiction.solvers.contract import Solver
     from stiction.stepping.report import Report
+    from stiction.stepping.rollout import Rollouts
 
 
 class Simulation:
@@ -79,6 +81,20 @@ class Simulation:
             raise InvalidScene(f"run: seconds must be a positive number, got {seconds!r}")
         for _ in range(round(seconds / self.model.opt.timestep)):
             yield self.step()
+
+    def rollout(
+        self,
+        control: ArrayLike | None = None,
+        *,
+        nstep: int | None = None,
+        workers: int | None = None,
+        on_failure: str = "raise",
+    ) -> Rollouts:
+        """What would come of these controls from here, see `st.rollout`; the simulation itself does not move.
+
+        control: ([nbatch or 1], [nstep or 1], nu); none: controls stay as they are
+        """
+        return rolled(self, control, nstep, workers, on_failure)
 
     def reset(self) -> None:
         """Return to the initial state and forget everything since, warm starts included."""
