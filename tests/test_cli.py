@@ -28,7 +28,7 @@ from stiction.studies.claims import Claim
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = [
-    ["run"], ["view"], ["compare"], ["solve"], ["doctor"], ["scenes"], ["solvers"], ["export"], ["warm"],
+    ["run"], ["view"], ["compare"], ["sweep"], ["solve"], ["doctor"], ["scenes"], ["solvers"], ["export"], ["warm"],
     ["bench"], ["study"],
     ["study", "list"], ["study", "run"], ["study", "check"], ["study", "plot"], ["study", "report"],
 ]  # fmt: skip
@@ -365,6 +365,8 @@ def test_examples_of_the_help_run(line, folder, capsys, monkeypatch):
     arguments = line.split()[1:]
     if arguments[0] in ("bench", "study"):
         pytest.skip("takes minutes; other tests run these")
+    if "ray" in arguments:
+        pytest.skip("needs a cluster; tests/sweeps/test_sweep.py has those on Ray")
     if any(word.endswith(".mp4") for word in arguments):
         gl = pytest.importorskip("stiction.viewer.gl")
         try:
@@ -375,7 +377,7 @@ def test_examples_of_the_help_run(line, folder, capsys, monkeypatch):
     pads = "".join(
         f"<body><joint name='{side}' type='slide' axis='0 1 0'/><geom size='0.1' pos='{x} 0 1' mass='1'/></body>"
         for side, x in (("left", -1), ("right", 1))
-    )
+    ).replace("<body>", "<body name='pad'>", 1)
     motors = "".join(f"<motor name='{side}' joint='{side}'/>" for side in ("left", "right"))
     (folder / "gripper.xml").write_text(
         FALLING.replace("</worldbody>", f"{pads}</worldbody><actuator>{motors}</actuator>")
@@ -401,7 +403,7 @@ def test_examples_of_the_help_run(line, folder, capsys, monkeypatch):
     seconds = "0.02" if arguments[0] == "compare" else "0"
     if "--seconds" in arguments:
         arguments[arguments.index("--seconds") + 1] = seconds
-    elif arguments[0] in ("run", "compare"):
+    elif arguments[0] in ("run", "compare", "sweep"):
         arguments += ["--seconds", seconds]
     assert main(arguments) == 0, capsys.readouterr().err
 

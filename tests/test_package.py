@@ -69,13 +69,19 @@ PUBLIC = {
         "Splitting",
         "StructuredLemke",
         "solve",
+        "solve_many",
     },
     "stepping": {
         "EventDriven",
         "Simulation",
         "TimeStepping",
         "linearize",
+        "rollout",
         "step",
+    },
+    "sweeps": {
+        "grid",
+        "sweep",
     },
     "errors": {
         "InvalidProblem",
@@ -116,7 +122,7 @@ def test_type_checkers_see_the_names_that_there_are():
 def test_all_solvers_are_public():
     from stiction.solvers import ALL
 
-    assert {solver.__name__ for solver in ALL} == PUBLIC["solvers"] - {"Auto", "solve"}
+    assert {solver.__name__ for solver in ALL} == PUBLIC["solvers"] - {"Auto", "solve", "solve_many"}
     for solver in ALL:
         assert solver is getattr(st, solver.__name__)
 
@@ -171,7 +177,7 @@ def test_only_kernels_go_without_annotations():
 
 def is_kernel(node: ast.FunctionDef) -> bool:
     return any(
-        isinstance(d, ast.Name) and d.id in {"inlined", "kernel", "minima", "shared", "sums"}
+        isinstance(d, ast.Name) and d.id in {"inlined", "kernel", "minima", "shared", "sums", "without_lock"}
         for d in node.decorator_list
     )
 

@@ -45,7 +45,12 @@ def mujoco() -> ModuleType:
 
 def pyarrow() -> ModuleType:
     """pyarrow, with `pyarrow.parquet` loaded: tables as files that other tools read."""
-    return _require("pyarrow", "parquet", use="Parquet files", extra="parquet")
+    return _require("pyarrow", "parquet", use="tables and Parquet files", extra="parquet")
+
+
+def ray() -> ModuleType:
+    """Ray, which runs tasks on a cluster."""
+    return _require("ray", "exceptions", use="sweeps on a cluster", extra="cluster")
 
 
 def quadprog() -> ModuleType:

@@ -138,6 +138,11 @@ def sums(function: F) -> F:
     return made(function, {"fastmath": FAST_SUMS})
 
 
+def without_lock(function: F) -> F:
+    """A kernel that lets other threads of the interpreter run meanwhile; what it is handed must be its alone."""
+    return made(function, {"nogil": True})
+
+
 def minima(function: F) -> F:
     """A kernel of comparisons in which NaN cannot occur, so that they can be vectorized; infinity can."""
     return made(function, {"fastmath": {*FAST_SUMS, "nnan"}})

@@ -36,3 +36,4 @@ def pointer(compiled: str, written: Any) -> Any:
 floats = pointer("float64", ctypes.c_double)
 ints = pointer("int32", ctypes.c_int32)
 flags = pointer("uint8", ctypes.c_uint8)
+words = pointer("int64", ctypes.c_int64)

@@ -43,6 +43,11 @@ def energy(model: Any, data: Any) -> tuple[float, float]:
     return float(potential), float(kinetic)
 
 
+def copy_data(model: Any, source: Any, target: Any) -> None:
+    """Everything that a data holds, derived numbers included."""
+    mj.mj_copyData(target, model, source)
+
+
 def place_bodies(model: Any, data: Any) -> None:
     """Places of bodies and geoms and axes of joints, which margins are computed from, at the present positions."""
     mj.mj_kinematics(model, data)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App, CycloptsError
 
 from stiction import __version__
-from stiction.cli import bench, compare, doctor, export, lists, run, solve, study, warm
+from stiction.cli import bench, compare, doctor, export, lists, run, solve, study, sweep, warm
 from stiction.cli.completion import installer
 from stiction.cli.output import in_options, tell
 from stiction.errors import SolveFailed, StictionError
@@ -32,8 +32,8 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 COMMANDS: tuple[Callable[..., int | None], ...] = (
-    run.run, run.view, compare.compare, solve.solve, doctor.doctor, lists.scenes, lists.solvers, export.export,
-    warm.warm, bench.bench,
+    run.run, run.view, compare.compare, sweep.sweep, solve.solve, doctor.doctor, lists.scenes, lists.solvers,
+    export.export, warm.warm, bench.bench,
 )  # fmt: skip
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place)

@@ -75,7 +75,7 @@ def columns() -> int:
 
 
 @contextmanager
-def progress(what: str, total: float, shown: bool) -> Iterator[Callable[[float], None]]:
+def progress(what: str, total: float, shown: bool, unit: str = "s") -> Iterator[Callable[[float], None]]:
     """A function that moves a bar to a place from 0 to `total`; it does nothing unless shown on a terminal."""
     if not (shown and sys.stderr.isatty()):
         yield lambda place: None
@@ -83,9 +83,11 @@ def progress(what: str, total: float, shown: bool) -> Iterator[Callable[[float],
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    digits = ".2f" if unit == "s" else ".0f"
+    place = f"{{task.completed:{digits}}} of {{task.total:g}} {unit}"
     # No thread of its own: it would take time from the run.
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.2f} of {task.total:g} s"),
+        TextColumn("{task.description}"), BarColumn(), TextColumn(place),
         TimeRemainingColumn(), console=Console(stderr=True), auto_refresh=False, transient=True,
     ) as bar:  # fmt: skip
         task, due = bar.add_task(what, total=total), 0.0

@@ -8,6 +8,7 @@ back, of which one pair is redundant.
 
 from __future__ import annotations
 
+from functools import partial
 from math import asin, atan2, cos, hypot, sin
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     import mujoco
 
-    from stiction.scenes.parts import Control
 
 DEPTH = 0.05  # m, half of what collides, along y
 WORK, GUIDES, LINKS = 1, 2, 4  # levels
@@ -79,19 +79,19 @@ def block_feeder(blocks: int = 6, speed: float = 3.0, mu: float = 0.3) -> NamedS
     for k in range(blocks):
         body = moving(spec, f"block{k}", (0.0, tall * (k + 0.5)))
         block(body, f"block{k}", wide, tall, 1.0, COLOURS[k % len(COLOURS)], WORK, mu)
+    return NamedScene(spec, partial(feed, speed, blocks, tall), f"A feeder of {blocks} blocks [Baraff1994, fig. 1].")
+
+
+def feed(speed: float, blocks: int, tall: float, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Turn the crank, and put blocks that have left back above the pile."""
+    turn("crank", speed, model, data)
     drop = tall * (blocks + 0.5)
-    turn = turning("crank", speed)
-
-    def feed(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        turn(model, data)
-        for k in range(blocks):
-            start = tall * (k + 0.5)  # from where its coordinates count
-            if data.joint(f"block{k}-z").qpos[0] < -0.5 - start:
-                for axis, place in (("x", 0.0), ("z", drop - start), ("turn", 0.0)):
-                    joint = data.joint(f"block{k}-{axis}")
-                    joint.qpos[0], joint.qvel[0] = place, 0.0
-
-    return NamedScene(spec, feed, f"A feeder of {blocks} blocks [Baraff1994, fig. 1].")
+    for k in range(blocks):
+        start = tall * (k + 0.5)  # from where its coordinates count
+        if data.joint(f"block{k}-z").qpos[0] < -0.5 - start:
+            for axis, place in (("x", 0.0), ("z", drop - start), ("turn", 0.0)):
+                joint = data.joint(f"block{k}-{axis}")
+                joint.qpos[0], joint.qvel[0] = place, 0.0
 
 
 def double_action_jack(load: float = 6.0, speed: float = 3.0, mu: float = 0.2) -> NamedScene:
@@ -147,15 +147,17 @@ def double_action_jack(load: float = 6.0, speed: float = 3.0, mu: float = 0.2) -
         ("crank", None, axle),
     ):
         pin_together(spec, first, second, point)
-    turn = turning("crank", speed)
+    return NamedScene(
+        spec, partial(rock, speed, pitch), f"A jack that lifts {load:g} kg at every stroke [Baraff1994, fig. 2]."
+    )
 
-    def rock(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        turn(model, data)
-        height = data.joint("rack-z").qpos
-        if height[0] >= 2.0 * pitch:
-            height[0] -= 2.0 * pitch
 
-    return NamedScene(spec, rock, f"A jack that lifts {load:g} kg at every stroke [Baraff1994, fig. 2].")
+def rock(speed: float, pitch: float, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Turn the crank, and set the rack back by two teeth when it has risen by two."""
+    turn("crank", speed, model, data)
+    height = data.joint("rack-z").qpos
+    if height[0] >= 2.0 * pitch:
+        height[0] -= 2.0 * pitch
 
 
 # Parts in the plane; points are (x, z)
@@ -221,13 +223,9 @@ def crank(spec: mujoco.MjSpec, name: str, axle: Point, elbow: Point, mass: float
     spec.add_actuator(name=name, target=f"{name}-turn", trntype=mj.mjtTrn.mjTRN_JOINT)
 
 
-def turning(name: str, speed: float) -> Control:
+def turn(name: str, speed: float, model: mujoco.MjModel, data: mujoco.MjData) -> None:
     """A motor that turns a crank at this speed (rad/s), less what its load takes."""
-
-    def turn(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        data.actuator(name).ctrl[0] = DAMPING * speed
-
-    return turn
+    data.actuator(name).ctrl[0] = DAMPING * speed
 
 
 def pin_together(spec: mujoco.MjSpec, first: str, second: str | None, point: Point) -> None:

@@ -7,6 +7,7 @@ MuJoCo takes the larger one of two.
 
 from __future__ import annotations
 
+from functools import partial
 from math import cos, isfinite, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import mujoco
+    from numpy.typing import NDArray
 
     Control = Callable[[mujoco.MjModel, mujoco.MjData], None]
 
@@ -145,19 +147,20 @@ def wrench_on(body: str, wrench: Sequence[float] | None) -> Control | None:
     if load.shape != (6,) or not np.isfinite(load).all():
         raise InvalidScene(f"wrench must be six finite numbers (force in N, torque in N m), got {wrench!r}")
 
-    def push(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        data.body(body).xfrc_applied[:] = load
+    return partial(push, body, load)
 
-    return push
+
+def push(body: str, load: NDArray[np.float64], model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    data.body(body).xfrc_applied[:] = load
 
 
 def constant(*values: float) -> Control:
     """Actuators at constant values."""
+    return partial(hold, values)
 
-    def hold(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        data.ctrl[:] = values
 
-    return hold
+def hold(values: tuple[float, ...], model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    data.ctrl[:] = values
 
 
 # Checks

@@ -8,6 +8,7 @@ that swings, a trot is quick enough not to fall. The walking robot of [Drumwrigh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import acos, atan2, hypot, pi, sin, sqrt
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,6 @@ from stiction.scenes.parts import (
 if TYPE_CHECKING:
     import mujoco
 
-    from stiction.scenes.parts import Control
 
 TRUNK = (0.5, 0.16, 0.08)  # m
 HIP = (0.2, 0.08)  # m, from the trunk's centre, along x and y
@@ -93,7 +93,7 @@ def quadruped(
     for leg in LEGS:
         add_leg(spec, trunk, leg)
     where = "flat ground" if terrain == "flat" else "boxes"
-    return NamedScene(spec, walking(GAITS[gait]), f"A robot with four legs, {gait} on {where}.")
+    return NamedScene(spec, partial(walk, GAITS[gait]), f"A robot with four legs, {gait} on {where}.")
 
 
 def add_leg(spec: mujoco.MjSpec, trunk: mujoco.MjsBody, leg: str) -> None:
@@ -135,20 +135,16 @@ def add_terrain(spec: mujoco.MjSpec, roughness: float, seed: int) -> None:
 # Motion
 
 
-def walking(gait: Gait) -> Control:
+def walk(gait: Gait, model: mujoco.MjModel, data: mujoco.MjData) -> None:
     """Angles that make the feet follow the gait, from rest to full steps within a second."""
     _, thigh_rest, shank_rest = angles(1.0, 0.0, OFFSET, -STANCE)
-
-    def walk(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        share = min(data.time, 1.0)
-        targets = []
-        for leg, (_, left) in LEGS.items():
-            forward, sideways, up = (share * part for part in foot(gait, leg, data.time))
-            hip, thigh, shank = angles(left, forward, left * OFFSET + sideways, up - STANCE)
-            targets += [hip, thigh - thigh_rest, shank - thigh - (shank_rest - thigh_rest)]
-        data.ctrl[:] = targets
-
-    return walk
+    share = min(data.time, 1.0)
+    targets = []
+    for leg, (_, left) in LEGS.items():
+        forward, sideways, up = (share * part for part in foot(gait, leg, data.time))
+        hip, thigh, shank = angles(left, forward, left * OFFSET + sideways, up - STANCE)
+        targets += [hip, thigh - thigh_rest, shank - thigh - (shank_rest - thigh_rest)]
+    data.ctrl[:] = targets
 
 
 def foot(gait: Gait, leg: str, time: float) -> tuple[float, float, float]:

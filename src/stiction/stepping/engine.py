@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from stiction.arrays.vectors import ZEROS
 from stiction.bodies.inputs import COUNT, FIT, GEOM_SIZE, message
 from stiction.bodies.report import twisting
 from stiction.bodies.stages import advance, may_act, smooth
-from stiction.bodies.state import place_bodies
+from stiction.bodies.state import copy_data, place_bodies
 from stiction.bodies.structs import WIDEST
 from stiction.contacts.gather import COUNTS, Constraints, gather
 from stiction.contacts.identity import carry
@@ -110,6 +111,14 @@ class Engine:
         self.zero: Any = ZEROS[6 if self.turns else 3]  # of a contact, with as many numbers as contacts have directions
         memory = self.memory
         self.begin = direct(begin, memory.where, memory.model, memory.data, self.margin, self.scratch)
+
+    @classmethod
+    def resumed(cls, scene: Scene, data: Any, last: Step | None, problem: ContactProblem | None) -> Engine:
+        """An engine for a copy of this data, which goes on from the last step with the same bits."""
+        made = cls(scene, copy.copy(data))
+        copy_data(scene.model, data, made.data)  # once more: places of bodies were computed anew meanwhile
+        made.last, made.problem = last, problem
+        return made
 
     def step(self, stepper: Any, law: Law, solver: Any, data: Any = None) -> Report:
         """One step, if nobody else is making one; data: for engines that keep none."""

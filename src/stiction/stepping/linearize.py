@@ -151,12 +151,15 @@ class Differences:
     ) -> None:
         self.engine, self.state, self.eps = engine, state, eps
         self.signs = (1.0, -1.0) if centered else (1.0,)
-        self.recovery, self.dt = stepper.recovery, engine.model.opt.timestep
+        self.recovery, self.joint_recovery = stepper.recoveries
+        self.dt = engine.model.opt.timestep
         stages.restore(engine.shadow, engine.data, state)
         engine.look()
         self.found = copied(engine.gather())
         viscosity = stepper.viscosity
-        self.problem: ContactProblem = pose(self.found, law, self.dt, self.recovery, 0.0, viscosity)
+        self.problem: ContactProblem = pose(
+            self.found, law, self.dt, self.recovery, 0.0, viscosity, joint_recovery=self.joint_recovery
+        )
         self.solution: ContactSolution = solve(
             self.problem, DEFAULT if solver is None else solver, tolerance=stepper.tolerance, throw=False
         )
@@ -260,7 +263,7 @@ class Differences:
         gap_rate = np.empty(found.n)
         set_rates(found, self.dt, self.recovery, NONE, NONE, gap_rate)
         joints, joint_rate = np.empty((len(found.joint_gap), len(found.free))), np.empty(len(found.joint_gap))
-        set_joints(found, self.dt, self.recovery, joints, joint_rate)
+        set_joints(found, self.dt, self.joint_recovery, joints, joint_rate)
         return Data(
             np.array(found.free), np.array(found.mass), np.array(found.rows), gap_rate, joints, joint_rate,
             np.array(self.engine.data.act_dot),

@@ -18,18 +18,20 @@ from stiction.stepping import saved
 from stiction.stepping.choices import check_law, check_solver, check_stepper
 from stiction.stepping.contacts import Contacts
 from stiction.stepping.engine import Engine, alone
+from stiction.stepping.rollout import rolled
 from stiction.stepping.time_stepping import CONE, DEFAULT, TimeStepping
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from stiction.problems.laws import Law
     from stiction.solvers.contract import Solver
     from stiction.stepping.linearize import Linearization
     from stiction.stepping.report import Report
+    from stiction.stepping.rollout import Rollouts
 
 
 class Simulation:
@@ -93,12 +95,51 @@ class Simulation:
             stepper=self.stepper,
         )  # fmt: skip
 
+    def rollout(
+        self,
+        control: ArrayLike | None = None,
+        *,
+        nstep: int | None = None,
+        workers: int | None = None,
+        on_failure: str = "raise",
+    ) -> Rollouts:
+        """What would come of these controls from here, see `st.rollout`; the simulation itself does not move.
+
+        control: ([nbatch or 1], [nstep or 1], nu); none: controls stay as they are
+        """
+        return rolled(self, control, nstep, workers, on_failure)
+
     def reset(self) -> None:
         """Return to the initial state and forget everything since, warm starts included."""
         with alone(self.data):
             reset(self.model, self.data, START)
             self.engine = Engine(self.scene, self.data)
             self.report = None
+
+    def copy(self) -> Simulation:
+        """A second simulation in the same state, which continues with the same bits; both share the scene's model."""
+        with alone(self.data):
+            made = object.__new__(type(self))
+            made.__dict__ |= vars(self)
+            made.engine = Engine.resumed(self.scene, self.data, self.engine.last, self.engine.problem)
+        return made
+
+    __copy__ = copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and deep copies: all there is, but the model, which the data brings along."""
+        with alone(self.data):
+            engine, scene = self.engine, self.scene
+            return vars(self) | {
+                "scene": {name: getattr(scene, name) for name in ("control", "margin", "ignore", "description")},
+                "engine": {"data": self.data, "last": engine.last, "problem": engine.problem},
+            }
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        kept = fields["engine"]
+        self.__dict__ |= fields
+        self.scene = Scene(kept["data"].model, **fields["scene"])
+        self.engine = Engine.resumed(self.scene, **kept)
 
     def __repr__(self) -> str:
         model = self.model

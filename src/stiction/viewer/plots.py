@@ -19,7 +19,7 @@ from stiction.solutions.contact import Mode
 from stiction.viewer.palette import SLIDE, STICK, THEMES, hexed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -232,6 +232,64 @@ def curves(
     ax.legend(fontsize=8, loc="upper left")
     ink(ax, paper)
     return figure
+
+
+# A sweep
+
+
+def swept(
+    parameters: Mapping[str, Sequence[Any]], measured: Mapping[str, Sequence[Any]], labels: Mapping[str, str],
+    theme: str = "light",
+) -> Any:  # fmt: skip
+    """What was measured against one parameter, as lines, or against two, as heat maps; gaps where there is no value."""
+    figure, paper = blank(7.0, 2.6 * len(measured) + 0.6, theme)
+    axes = figure.subplots(len(measured), 1, squeeze=False)[:, 0]
+    names = list(parameters)
+    places = [ticks(parameters[name]) for name in names]
+    for k, (ax, (name, values)) in enumerate(zip(axes, measured.items(), strict=True)):
+        found = np.array([math.nan if value is None else float(value) for value in values])
+        if len(names) == 1:
+            at, words = places[0]
+            order = np.argsort(at, kind="stable")
+            ax.plot(at[order], found[order], color=paper.lines[k % len(paper.lines)], lw=1.6, marker="o", ms=4)
+            ax.set_ylabel(labels[name])
+            if words is not None:
+                ax.set_xticks(range(len(words)), words)
+        else:
+            draw_map(figure, ax, places, found, labels[name], paper)
+            ax.set_ylabel(names[1])
+        if k == len(measured) - 1:
+            ax.set_xlabel(names[0])
+        ink(ax, paper)
+        if len(names) > 1:
+            ax.grid(visible=False)
+    return figure
+
+
+def ticks(values: Sequence[Any]) -> tuple[NDArray[np.float64], list[str] | None]:
+    """Where values stand on an axis; words, if they are no numbers, in the order in which they first appear."""
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        return np.array(values, float), None
+    words = list(dict.fromkeys(map(str, values)))
+    return np.array([words.index(str(value)) for value in values], float), words
+
+
+def draw_map(
+    figure: Any, ax: Any, places: list[tuple[NDArray[np.float64], list[str] | None]], found: NDArray[np.float64],
+    label: str, theme: Theme,
+) -> None:  # fmt: skip
+    """Cells of colour, each as wide as all others: the axes show the values, not their distances."""
+    (across, column), (up, row) = (np.unique(place, return_inverse=True) for place, _ in places)
+    cells = np.full((len(up), len(across)), math.nan)
+    cells[row, column] = found
+    shown = ax.imshow(cells, origin="lower", aspect="auto", cmap="viridis", interpolation="nearest")
+    for set_ticks, place, words in ((ax.set_xticks, across, places[0][1]), (ax.set_yticks, up, places[1][1])):
+        every = max(1, math.ceil(len(place) / 10))
+        names = [f"{value:.3g}" for value in place] if words is None else words
+        set_ticks(range(0, len(place), every), names[::every])
+    bar = figure.colorbar(shown, ax=ax, label=label)
+    bar.ax.tick_params(colors=theme.ink, labelsize=8)
+    bar.ax.yaxis.label.set_color(theme.ink)
 
 
 def line_style(k: int, count: int, theme: Theme) -> dict[str, Any]:

@@ -1,0 +1,338 @@
+"""`solve_many`: many contact problems at once, each certified as `solve` certifies one.
+
+Whitening, Newton's method on the cone, the response and the judge are one compiled call for a share of the problems,
+which holds no lock of the interpreter, so that threads run side by side. What is not certified there (a harder problem,
+redundant joints) or has another form or law goes through `solve`, one by one, and is counted.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated as Array
+
+import numpy as np
+
+from stiction.arrays.compiled import kernel, read_only, without_lock
+from stiction.arrays.layout import Floats, Ints, layout
+from stiction.errors import InvalidProblem, MissingDependency
+from stiction.problems.contact import ContactProblem
+from stiction.problems.islands import islands
+from stiction.problems.laws import Coulomb
+from stiction.problems.normal_form import Posed, White, trim, whiten_posed
+from stiction.problems.response import Scratch, respond
+from stiction.solutions.contact_laws import TRUE_CONE, Judging, judge_problem
+from stiction.solutions.status import Status
+from stiction.solvers.auto import Auto
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sizes
+from stiction.solvers.solve import solve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+
+SHARE = 256  # problems of one call at most, so that Ctrl-C is answered soon
+SHARES = 4  # calls for each thread at least, so that none waits long for the others
+LEFT = -1  # in place of a status: to be solved by `solve`
+CYCLES, STEPS = ConeNewton().max_cycles, ConeNewton().max_steps
+PLACES = ("cpu", "cuda")
+AUTO, CONE = Auto(), Coulomb()
+
+
+class Solutions(NamedTuple):
+    """Answers to c problems, of at most n contacts and m velocities; what is beyond a smaller problem's own is zero.
+
+    impulse: (c, n, 3) n, t1, t2 of each contact, in N s
+    velocity: (c, m) generalized velocities
+    residual: (c,) of each certificate
+    status: (c,) a `Status` each, SOLVED (0) where the certificate passes
+    one_by_one: how many were solved by `solve`
+    """
+
+    impulse: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    residual: NDArray[np.float64]
+    status: NDArray[np.int64]
+    one_by_one: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether all answers are certified."""
+        return bool((self.status == Status.SOLVED).all())
+
+    def __repr__(self) -> str:
+        solved, all_of_them = int((self.status == Status.SOLVED).sum()), len(self.status)
+        worst = float(self.residual.max(initial=0.0))
+        return f"<Solutions: {solved} of {all_of_them} certified, worst residual {worst:.1e}>"
+
+
+def solve_many(
+    problems: ContactProblem | Sequence[ContactProblem],
+    *,
+    velocity: ArrayLike | None = None,
+    friction: ArrayLike | None = None,
+    gap_rate: ArrayLike | None = None,
+    on: str = "cpu",
+    workers: int | None = None,
+    tolerance: float = 1e-8,
+) -> Solutions:
+    """Solve many contact problems and certify each answer.
+
+    problems: a list, or one problem, which is solved for each row of the arrays that follow
+    velocity, friction, gap_rate: (c, m), (c, n), (c, n), or one row for all; where nothing is given, the problem's own
+    on: "cpu"; "cuda" is refused, as this version has no kernel for GPUs
+    workers: threads, by default one for each processor
+    tolerance: largest residual of the certificate that counts as solved
+
+    Nothing is raised for a problem that is not solved: its status says so. Threads speed up problems in coordinates
+    under Coulomb's law on the cone; all others are solved one by one.
+    """
+    if on not in PLACES:
+        raise InvalidProblem(f"solve_many: on must be one of {', '.join(map(repr, PLACES))}, got {on!r}")
+    if workers is not None and not (isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1):
+        raise InvalidProblem(f"solve_many: workers must be a whole number of at least 1, got {workers!r}")
+    if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < math.inf):
+        raise InvalidProblem(f"solve_many: tolerance must be a positive number, got {tolerance!r}")
+    if on == "cuda":
+        raise MissingDependency(
+            "solve_many: this version has no kernel for GPUs, and no package adds one: use on='cpu'"
+        )
+    threads = workers or os.cpu_count() or 1
+    given = {"velocity": velocity, "friction": friction, "gap_rate": gap_rate}
+    if isinstance(problems, ContactProblem):
+        return of_one_geometry(problems, given, threads, tolerance)
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidProblem(f"solve_many: {name} is for one problem; problems of a list have their own")
+    return of_list(listed(problems), threads, tolerance)
+
+
+def listed(problems: Any) -> list[ContactProblem]:
+    """A list of problems, or InvalidProblem that names what is not one."""
+    if not isinstance(problems, (list, tuple)):
+        kind = type(problems).__name__
+        raise InvalidProblem(f"solve_many: problems must be a ContactProblem or a list of them, got {kind}")
+    for index, problem in enumerate(problems):
+        if not isinstance(problem, ContactProblem):
+            kind = type(problem).__name__
+            raise InvalidProblem(f"solve_many: problems[{index}] must be a ContactProblem, got {kind}")
+    return list(problems)
+
+
+def of_one_geometry(problem: ContactProblem, given: dict[str, Any], threads: int, tolerance: float) -> Solutions:
+    """One geometry under many loads; no object is made for each."""
+    loads = {name: checked(problem, name, value) for name, value in given.items()}
+    counts = {name: len(rows) for name, rows in loads.items() if len(rows) != 1}
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        raise InvalidProblem(f"solve_many: arrays must have the same number of rows, or one; they have {told}")
+    count = next(iter(counts.values()), 1)
+    every = [np.ascontiguousarray(np.broadcast_to(rows, (count, rows.shape[1]))) for rows in loads.values()]
+    for rows in every:
+        rows.flags.writeable = False  # as a problem's own, so that the kernel is compiled once
+    answers = Solutions(
+        np.zeros((count, *problem.rows.shape[:2])), np.zeros((count, problem.m)), np.full(count, np.nan),
+        np.full(count, LEFT), 0,
+    )  # fmt: skip
+    if at_once(problem):
+        length = min(SHARE, -(-count // (SHARES * threads)))
+        kept = Scratches(tolerance)
+
+        def run(begin: int) -> None:
+            kept.solve(problem, *every, begin, min(begin + length, count), answers)
+
+        in_threads(run, range(0, count, max(length, 1)), threads)
+    return rest(answers, lambda k: problem.replace(**{name: every[i][k] for i, name in enumerate(loads)}), tolerance)
+
+
+def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float) -> Solutions:
+    """Problems that have nothing in common."""
+    count = len(problems)
+    n, m = (max((getattr(problem, name) for problem in problems), default=0) for name in ("n", "m"))
+    d = max((problem.rows.shape[1] for problem in problems), default=3)
+    answers = Solutions(np.zeros((count, n, d)), np.zeros((count, m)), np.full(count, np.nan), np.full(count, LEFT), 0)
+    kept = Scratches(tolerance)
+    length = max(1, min(SHARE, -(-count // (SHARES * threads))))
+
+    def run(begin: int) -> None:
+        for k in range(begin, min(begin + length, count)):
+            problem = problems[k]
+            if not at_once(problem):
+                continue
+            own = Solutions(
+                np.zeros((1, *problem.rows.shape[:2])), np.zeros((1, problem.m)), answers.residual[k : k + 1],
+                answers.status[k : k + 1], 0,
+            )  # fmt: skip
+            loads = (each[None] for each in (problem.velocity, problem.friction, problem.gap_rate))
+            kept.solve(problem, *loads, 0, 1, own)
+            answers.impulse[k, : problem.n, : problem.rows.shape[1]] = own.impulse[0]
+            answers.velocity[k, : problem.m] = own.velocity[0]
+
+    in_threads(run, range(0, count, length), threads)
+    return rest(answers, lambda k: problems[k], tolerance)
+
+
+def at_once(problem: ContactProblem) -> bool:
+    """Whether the kernel takes a problem; a dense mass that falls apart is judged island by island, by `solve`."""
+    if problem.mass is None or problem.law != CONE or problem.slip is not None:
+        return False
+    return problem.mass.ndim != 2 or len(islands(problem)) <= 1
+
+
+def checked(problem: ContactProblem, name: str, value: Any) -> NDArray[np.float64]:
+    """(c, size) rows of a load, or InvalidProblem that names what is wrong."""
+    own = getattr(problem, name)
+    if value is None:
+        return own[None]  # type: ignore[no-any-return]
+    try:
+        rows = np.atleast_2d(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InvalidProblem(f"solve_many: {name} must be an array of numbers ({error})") from error
+    if problem.mass is None and name != "friction":
+        raise InvalidProblem(f"solve_many: a problem in Delassus form has no {name}; give a list of problems")
+    if rows.ndim != 2 or rows.shape[1] != own.size or not len(rows):
+        raise InvalidProblem(
+            f"solve_many: {name} must have shape (c, {own.size}) to match the problem, got {rows.shape}"
+        )
+    bad = ~np.isfinite(rows) if name != "friction" else ~(np.isfinite(rows) & (rows >= 0.0))
+    if bad.any():
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        rule = "finite" if name != "friction" else "finite and not negative"
+        raise InvalidProblem(f"solve_many: {name} must be {rule}, but {name}{list(place)} = {rows[place]}")
+    return rows
+
+
+def in_threads(run: Callable[[int], None], places: Sequence[int], threads: int) -> None:
+    """Call `run` for every place; an error, or Ctrl-C, ends what has not begun."""
+    if threads == 1 or len(places) <= 1:
+        for place in places:
+            run(place)
+        return
+    with ThreadPoolExecutor(min(threads, len(places))) as pool:
+        waiting = [pool.submit(run, place) for place in places]
+        try:
+            for each in waiting:
+                each.result()
+        finally:
+            for each in waiting:
+                each.cancel()
+
+
+def rest(answers: Solutions, problem: Callable[[int], ContactProblem], tolerance: float) -> Solutions:
+    """What the kernel has left, solved one by one."""
+    left = np.flatnonzero(answers.status == LEFT).tolist()
+    for k in left:
+        found = solve(problem(k), tolerance=tolerance, throw=False)
+        answers.impulse[k], answers.velocity[k] = 0.0, 0.0
+        n, d = found.impulse.shape
+        answers.impulse[k, :n, :d], answers.velocity[k, : len(found.velocity)] = found.impulse, found.velocity
+        answers.residual[k], answers.status[k] = found.certificate.residual, found.status
+    return answers._replace(one_by_one=len(left))
+
+
+class Settings(NamedTuple):
+    """How a problem is solved and judged."""
+
+    aim: float
+    tolerance: float
+
+
+class Scratches:
+    """Memory of the kernel, which each call takes and gives back."""
+
+    def __init__(self, tolerance: float) -> None:
+        self.settings = Settings(AUTO.aim_of(tolerance), tolerance)
+        self.free: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
+
+    def solve(self, problem: ContactProblem, *arguments: Any) -> None:
+        """`solve_cases` on a share: velocity, friction, gap_rate, begin, end, answers."""
+        *loads, begin, end, answers = arguments
+        floats, ints = room(problem.posed)
+        for work in self.taken(floats, ints):
+            call: Any = solve_cases
+            call(problem.posed, *loads, begin, end, self.settings, *work, *answers[:4], problem.zero)
+
+    def taken(self, floats: int, ints: int) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+        """Buffers that nobody else uses meanwhile, at least this large."""
+        try:
+            work = self.free.pop()
+        except IndexError:
+            work = (np.empty(0), np.empty(0, np.int64))
+        if work[0].size < floats or work[1].size < ints:
+            work = np.empty(max(floats, work[0].size)), np.empty(max(ints, work[1].size), np.int64)
+        yield work
+        self.free.append(work)
+
+
+class Work(NamedTuple):
+    """The workspace: n contacts with d rows of `width` entries in normal form, m velocities, j bilateral rows."""
+
+    white: White
+    response: Scratch
+    judging: Judging
+    joint_impulse: Array[Floats, "j"]
+    contact_velocity: Array[Floats, "n", "d"]
+    mode: Array[Ints, "n"]
+    floats: Array[Floats, ...]  # for the solver
+    ints: Array[Ints, ...]
+
+
+work_sizes, work_views = layout(Work, "n", "d", "m", "j", "width", "entries", "given")
+
+
+def room(posed: Posed) -> tuple[int, int]:
+    """Floats and ints that a problem takes."""
+    (n, d, given), m, j = posed.rows.shape, len(posed.velocity), len(posed.joints)
+    width = m if j else given
+    own, inner = work_sizes(n, d, m, j, width, posed.mass.size, given), sizes(n, d, m, width)
+    return own[0] + inner[0], own[1] + inner[1]
+
+
+@without_lock
+def solve_cases(
+    posed, velocity, friction, gap_rate, begin, end, settings, floats, ints, impulse, velocity_after, residual, status,
+    zero,
+):  # fmt: skip
+    """Solve the cases from `begin` to `end`; the status of one that is not certified stays as it is."""
+    n, m, j, given = len(posed.rows), len(posed.velocity), len(posed.joints), posed.rows.shape[2]
+    width = m if j > 0 else given
+    work = work_views(n, len(zero), m, j, width, len(posed.mass), given, floats, ints)
+    for k in range(begin, end):
+        case = Posed(
+            posed.mass, posed.trees, velocity[k], posed.rows, posed.segments, friction[k], gap_rate[k], posed.joints,
+            posed.joint_rate,
+        )  # fmt: skip
+        found = solve_case(case, settings, work, impulse[k], velocity_after[k], zero)
+        if found <= settings.tolerance:
+            residual[k], status[k] = found, 0
+
+
+@kernel
+def solve_case(posed, settings, work, impulse, velocity, zero):
+    """Return the residual of the answer, infinite if there is none; impulse and velocity receive it."""
+    # Whiten: the normal form. Redundant joints may contradict each other, which is left to `solve`.
+    white = work.white
+    tau, rank = whiten_posed(posed, white, zero)
+    if tau < 0.0 or rank < len(posed.joints):
+        return np.inf
+    if len(posed.joints) == 0:
+        trim(white.rows, white.runs)
+
+    # Propose: impulses from nothing, and the velocities that they cause.
+    given = Given(
+        white.rows, read_only(white.runs), white.free, white.bias, posed.friction, white.scale, white.pace, False
+    )
+    nothing = work.contact_velocity[:0]
+    cone_newton(given, tau, nothing, CYCLES, STEPS, settings.aim, work.floats, work.ints, impulse, zero)
+    respond(posed, white, tau, rank, impulse, work.response, velocity, work.joint_impulse, zero)
+
+    # Judge, as `solve` does.
+    judged = judge_problem(
+        TRUE_CONE, posed.friction, read_only(work.floats[:0].reshape((0, 2))), posed, white, work.judging, velocity,
+        impulse, work.joint_impulse, work.contact_velocity, work.mode, zero,
+    )  # fmt: skip
+    return judged[0]
