@@ -12,6 +12,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -74,6 +75,29 @@ def test_links_of_the_checkout_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
         assert link.startswith("https://") or (ROOT / link).exists(), link
+
+
+def test_links_of_the_readme_work_on_a_package_index(monkeypatch):
+    """They lead to the code host once one is named; until then no link is left that leads nowhere."""
+    for name, base in (
+        ("hatchling.builders.hooks.plugin.interface", "BuildHookInterface"),
+        ("hatchling.metadata.plugin.interface", "MetadataHookInterface"),
+    ):
+        stub = ModuleType(name)
+        setattr(stub, base, object)
+        monkeypatch.setitem(sys.modules, name, stub)
+    for_an_index = runpy.run_path(str(ROOT / "hatch_build.py"))["for_an_index"]
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = for_an_index(page, "https://host/stiction/", "1.2")
+    assert "](https://host/stiction/raw/v1.2/docs/images/side-by-side.gif)" in shown
+    assert "[tutorial](https://host/stiction/blob/v1.2/docs/tutorial.md)" in shown
+    assert re.findall(r"\]\((?!https://)", shown) == []
+    assert len(re.findall(r"\]\(", shown)) == len(re.findall(r"\]\(", page)) > 10
+    bare = for_an_index(page, None, "1.2")
+    assert "](" not in bare
+    assert "From here: the tutorial, from an empty folder" in bare
+    assert "*The same capsule pinched between two pads" in bare
+    assert for_an_index("[kept](https://a.b) [here](#more)", None, "1.2") == "[kept](https://a.b) [here](#more)"
 
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
