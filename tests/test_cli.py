@@ -280,6 +280,14 @@ def test_export_writes_other_formats(folder, capsys):
     there, back = st.load("../given/ball.npz"), st.load("ball.npz")
     assert st.solve(back).impulse == pytest.approx(st.solve(there).impulse)
     assert left(folder) == ["ball.hdf5", "ball.npz"]
+    assert main(["export", "ball.npz", "--to", "siconos"]) == 0
+    assert capsys.readouterr().out == "ball.npz\nball.dat\n"
+    assert st.solve(st.load("ball.dat")).impulse == pytest.approx(st.solve(there).impulse)
+    rolling = str(ROOT / "tests/data/siconos/rockfall_14_25792.dat")
+    assert main(["export", rolling, "--to", "siconos", "--out", "rock.dat"]) == 2
+    assert "for which there is no law here; pass --ignore rolling" in capsys.readouterr().err
+    assert main(["export", rolling, "--to", "siconos", "--out", "rock.dat", "--ignore", "rolling"]) == 0
+    assert st.load("rock.dat").n == 14
 
 
 def test_view_without_a_scene_offers_all(folder, monkeypatch):
@@ -670,6 +678,8 @@ BAD = {
     "no such format": (["export", "../given/ball.npz", "--to", "fclip"], "did you mean 'fclib'? (--to)"),
     "export onto itself": (["export", "../given/ball.npz", "--to", "npz"], "is the problem itself"),
     "export of nothing": (["export", "nowhere.npz", "--to", "fclib"], "there is no file nowhere.npz"),
+    "LCP as Siconos": (["export", "../given/hopeless.npz", "--to", "siconos", "--out", "a.dat"], "problems only"),
+    "export of no ending": (["export", "../given/ball.npz", "--to", "siconos", "--out", "a.txt"], "--out a.txt"),
     "LCP as FCLIB": (["export", "../given/hopeless.npz", "--to", "fclib", "--out", "a.hdf5"], "problems only"),
     "warm of nothing": (["warm", "lpc"], "did you mean 'lcp'?"),
     "no problem": (["solve", "nowhere.npz"], "there is no file nowhere.npz"),
