@@ -20,11 +20,13 @@ class Replay:
     A server is needed for viser to be told anything; it listens on this machine only, and nobody looks.
     """
 
-    def __init__(self, simulation: Simulation, path: Path, fps: float, forces: bool = True) -> None:
+    def __init__(
+        self, simulation: Simulation, path: Path, fps: float, forces: bool = True, cones: bool = False
+    ) -> None:
         self.simulation, self.path, self.pause = simulation, path, 1.0 / fps
         self.server = open_server("127.0.0.1", 0, simulation.scene.description)
         self.stage = Stage(self.server, simulation)
-        self.stage.show_forces = forces
+        self.stage.show_forces, self.stage.show_cones = forces, cones
         self.serializer = self.server.get_scene_serializer()
 
     def add(self) -> None:

@@ -16,6 +16,7 @@ from stiction.viewer import backdrop
 from stiction.viewer.camera import Follower
 from stiction.viewer.caption import words_of
 from stiction.viewer.forces import LOOKS, PULL, Scale, arrows, cones, outline
+from stiction.viewer.shine import CONE_OPACITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -224,7 +225,8 @@ class Stage:
         self._cones = self.server.scene.add_batched_meshes_simple(
             "/contact/cones", vertices, faces,
             batched_positions=made.apex + self._moved, batched_wxyzs=made.quaternion, batched_scales=made.size,
-            batched_colors=colours, opacity=0.35, side="double", lod="off", cast_shadow=False, receive_shadow=False,
+            batched_colors=colours, opacity=CONE_OPACITY, side="double", lod="off", cast_shadow=False,
+            receive_shadow=False,
         )  # fmt: skip
 
     def _draw_mark(self, contacts: Contacts | None) -> None:
