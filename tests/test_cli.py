@@ -675,6 +675,7 @@ BAD = {
     "no size": (["compare", "block-stack", "--size", "480"], "write WIDTHxHEIGHT"),
     "no speed": (["compare", "block-stack", "--speed", "0"], "--speed must be a number above 0"),
     "compare of no scene": (["compare", "dominos"], "did you mean 'dominoes'?"),
+    "ignore nothing": (["solve", "../given/ball.npz", "--ignore", "roling"], "one of 'rolling', got 'roling'"),
     "no such format": (["export", "../given/ball.npz", "--to", "fclip"], "did you mean 'fclib'? (--to)"),
     "export onto itself": (["export", "../given/ball.npz", "--to", "npz"], "is the problem itself"),
     "export of nothing": (["export", "nowhere.npz", "--to", "fclib"], "there is no file nowhere.npz"),
@@ -889,7 +890,7 @@ def test_a_run_goes_on_after_steps_that_are_not_solved_if_asked_to(tmp_path, mon
     assert main(["run", "wedged.xml", "--seconds", "0.006", "--on-failure", "best"]) == 0
     assert "not certified: 3 of these steps; the best answer was taken" in capsys.readouterr().out
     for options, told in (
-        (["--on-failure", "ignore"], "on_failure must be 'raise' or 'best', got 'ignore'"),
+        (["--on-failure", "ignore"], "stiction: --on-failure must be 'raise' or 'best', got 'ignore'"),
         (["--on-failure", "best", "--stepper", "event-driven"], "--on-failure is for time-stepping, not event-driven"),
     ):
         assert main(["run", "wedged.xml", *options]) == 2

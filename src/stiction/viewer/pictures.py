@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,9 @@ class Pictures:
         number = mj.mj_name2id(self.model, mj.mjtObj.mjOBJ_CAMERA, str(camera))
         if number < 0:
             known = [self.model.camera(i).name for i in range(self.model.ncam)]
-            raise InvalidScene(f"there is no camera {camera!r}; there are {', '.join(known) or 'none'}")
+            near = get_close_matches(str(camera), known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+            raise InvalidScene(f"there is no camera {camera!r}; {hint}")
         made = mj.MjvCamera()
         made.type, made.fixedcamid = mj.mjtCamera.mjCAMERA_FIXED, number
         return made
