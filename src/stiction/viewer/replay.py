@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from stiction.stepping.simulation import Simulation
 
+WIDE = 1.5  # how much wider than high the page is taken to be
+
 
 class Replay:
     """What viser is told to show, with the time at which it is told, and viser's page around it.
@@ -25,7 +27,7 @@ class Replay:
     ) -> None:
         self.simulation, self.path, self.pause = simulation, path, 1.0 / fps
         self.server = open_server("127.0.0.1", 0, simulation.scene.description)
-        self.stage = Stage(self.server, simulation)
+        self.stage = Stage(self.server, simulation, aspect=WIDE)
         self.stage.show_forces, self.stage.show_cones = forces, cones
         self.serializer = self.server.get_scene_serializer()
 
