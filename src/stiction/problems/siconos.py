@@ -88,6 +88,8 @@ def write(problem: ContactProblem, path: Path) -> None:
         )
     if problem.slides:
         raise InvalidProblem("save: Siconos' text format has no place for known slip directions; save as .npz")
+    if problem.rows.shape[1] > 3:
+        raise InvalidProblem("save: torsional and rolling friction are not written for Siconos; save as .npz")
     with path.open("w", encoding="ascii", newline="\n") as file:
         file.writelines(_lines(_without_joints(problem)))
 

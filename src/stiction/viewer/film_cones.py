@@ -87,7 +87,7 @@ def draw(
     shown = np.isfinite(apex).all(axis=1) & np.isfinite(open_end).all(axis=(1, 2))
     made = picture.astype(float)
     for mode, look in LOOKS.items():
-        own = np.flatnonzero(shown & ((cones.mode == mode) | ((mode == Mode.STICK) & (cones.mode != Mode.SLIDE))))
+        own = np.flatnonzero(shown & ((cones.mode >= Mode.SLIDE) == (mode == Mode.SLIDE)))
         if not own.size:
             continue
         patch, rim, line = (pillow().Image.new("L", size) for _ in range(3))
