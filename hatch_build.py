@@ -1,13 +1,18 @@
-"""Puts compiled kernels into wheels, so that an installed package needs no compilation (`stiction.building`).
+"""What building adds: compiled kernels in wheels, and a README whose links work on a package index.
 
-Wheels carry them where they are built on Linux with an x86-64 processor; elsewhere, in editable installations and with
-`STICTION_PREBUILT=0`, the wheel holds the sources alone, and kernels are compiled at their first call.
+With kernels an installed package needs no compilation (`stiction.building`). Wheels carry them where they are built on
+Linux with an x86-64 processor; elsewhere, in editable installations and with `STICTION_PREBUILT=0`, the wheel holds the
+sources alone, and kernels are compiled at their first call.
+
+An index shows the README away from its files. There, links lead to the files of this version at the code host that
+`[project.urls]` names as `Source`; as long as it names none, words take the place of links and pictures.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+PACKAGE = Path("src", "stiction", "__init__.py")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)\s]+)\)")
 
 
 class Kernels(BuildHookInterface):
@@ -53,3 +62,25 @@ class Kernels(BuildHookInterface):
 def wanted() -> bool:
     here = sys.platform == "linux" and platform.machine() in ("x86_64", "AMD64")
     return here and os.environ.get("STICTION_PREBUILT", "1") != "0"
+
+
+class Readme(MetadataHookInterface):
+    def update(self, metadata: dict[str, Any]) -> None:
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        package = Path(self.root, PACKAGE).read_text(encoding="utf-8")
+        version = re.search(r'^__version__ = "(.+)"$', package, re.MULTILINE)
+        assert version is not None
+        shown = for_an_index(text, metadata.get("urls", {}).get("Source"), version[1])
+        metadata["readme"] = {"content-type": "text/markdown", "text": shown}
+
+
+def for_an_index(text: str, source: str | None, version: str) -> str:
+    """A README with links that work away from its files; without any that would not."""
+
+    def elsewhere(found: re.Match[str]) -> str:
+        picture, words, path = found.groups()
+        if source is None:
+            return f"*{words}*" if picture else words
+        return f"{picture}[{words}]({source.rstrip('/')}/{'raw' if picture else 'blob'}/v{version}/{path})"
+
+    return LINK.sub(elsewhere, text)

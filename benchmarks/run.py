@@ -13,13 +13,16 @@ import csv
 import json
 import os
 import platform
+import sys
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from typing import NoReturn
 
     from measure import Table
 
@@ -33,6 +36,22 @@ def prepare_environment() -> None:
     """One thread for all; before NumPy and Numba are imported."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
+
+
+class Parser(argparse.ArgumentParser):
+    """One that complains in one line, as the other commands do."""
+
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"bench: {message}\n")
+        sys.exit(2)
+
+
+def nearest(what: str, given: str, known: Iterable[str]) -> str:
+    """Message about a name that is not known."""
+    known = list(known)
+    near = get_close_matches(given, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    return f"there is no {what} {given!r}; {hint}"
 
 
 def main() -> None:
@@ -76,7 +95,7 @@ def main() -> None:
         "engines": engines.scenes,
         "derivatives": derivatives.tables,
     }
-    parser = argparse.ArgumentParser(description="Time, residual and success rate of the solvers and their peers.")
+    parser = Parser(description="Time, residual and success rate of the solvers and their peers.")
     parser.add_argument("suite", nargs="*", help=f"of {', '.join(suites)}; all if none is named")
     parser.add_argument("--quick", action="store_true", help="fewer problems: to see that it runs")
     parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
@@ -85,14 +104,17 @@ def main() -> None:
     parser.add_argument("--overview", type=Path, metavar="PAGE", help="renew its tables that are made of results")
     parser.add_argument("--readme", type=Path, metavar="PAGE", help="renew its claims that are made of results")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers behind the tables")
-    options = parser.parse_args()
+    options, others = parser.parse_known_args()
+    if others:
+        known = [option for action in parser._actions for option in action.option_strings]
+        parser.error(nearest("option", others[0].partition("=")[0], known))
     if options.into and not options.into.is_dir():
         parser.error(f"--into {options.into}: there is no such folder")
     if (options.overview or options.readme) and not options.results:
         parser.error("--overview and --readme need --results DIR, of which their numbers are made")
     unknown = [name for name in options.suite if name not in suites]
     if unknown:
-        parser.error(f"no suite {unknown[0]!r}; there are {', '.join(suites)}")
+        parser.error(nearest("suite", unknown[0], suites))
 
     print(machine(), end="\n\n")
     tables: list[tuple[str, Table]] = []

@@ -53,7 +53,8 @@ def gallery() -> str:
         clip, picture = (f"images/gallery/{example.stem}{suffix}" for suffix in (".mp4", ".svg"))
         shown = ""
         if (DOCS / clip).exists():
-            shown = f'<video src="../{clip}" width="480" height="270" autoplay loop muted playsinline></video>\n'
+            size = 'width="480" height="270"'
+            shown = f'<video src="../{clip}" {size} aria-label="{escape(headline)}" controls loop muted></video>\n'
         elif (DOCS / picture).exists():
             shown = f"![{headline}]({picture})\n"
         name = example.stem.replace("_", " ").capitalize()

@@ -29,13 +29,20 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
-def test_an_unknown_suite_is_refused():
-    ended = bench("lemkee")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["pyramids"], "there is no suite 'pyramids'; did you mean 'pyramid'?"),
+        (["zzz"], "there is no suite 'zzz'; there are lemke, contact, quadratic, block, warm, overhead, baraff, "),
+        (["lemke", "--quik"], "there is no option '--quik'; did you mean '--quick'?"),
+        (["lemke", "--jason=a.json"], "there is no option '--jason'; did you mean '--json'?"),
+    ],
+)
+def test_names_that_are_not_known_are_told_in_one_line_with_the_nearest(words, message):
+    ended = bench(*words)
     assert ended.returncode == 2
-    assert (
-        "no suite 'lemkee'; there are lemke, contact, quadratic, block, warm, overhead, baraff, pyramid, "
-        in ended.stderr
-    )
+    assert ended.stderr.startswith(f"bench: {message}")
+    assert ended.stderr.count("\n") == 1
 
 
 def test_a_page_keeps_its_words_and_gets_new_tables(run):

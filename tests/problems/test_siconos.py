@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ from scipy import sparse
 
 from stiction import solve
 from stiction.errors import InvalidProblem, UnsupportedProblem
-from stiction.problems import load
+from stiction.problems import LCP, load, save
+from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import Coulomb
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, painleve_forces, stack
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "siconos"
 W = np.array([[2.0, 0.1, 0.3], [0.1, 1.0, 0.0], [0.3, 0.0, 1.5]])
@@ -260,3 +263,97 @@ def test_every_cut_is_refused(path):
             with pytest.raises(InvalidProblem) as caught:
                 load(path)
             assert str(path) in str(caught.value)
+
+
+SMALL = [name for name in CONTACT_FAMILIES if name not in {"plate-144", "stack-20", "peg-64"}]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_written_problems_come_back(path, name):
+    problem = CONTACT_FAMILIES[name](1)
+    problem.save(path)
+    again = load(path)
+    assert (again.n, again.dim, again.law) == (problem.n, problem.dim, Coulomb())
+    np.testing.assert_array_equal(again.friction, problem.friction)
+    if len(problem.joints) or problem.mass is None:
+        assert again.mass is None
+    else:
+        assert again.m == problem.m
+        np.testing.assert_array_equal(again.dense_rows(), problem.dense_rows())
+        np.testing.assert_array_equal(np.concatenate([b.ravel() for b in again.mass_blocks]), masses(problem, again))
+        np.testing.assert_allclose(again.velocity, problem.velocity, rtol=1e-13, atol=1e-14)
+        np.testing.assert_array_equal(again.gap_rate, problem.gap_rate)
+    if problem.mass is None:
+        np.testing.assert_array_equal(again.delassus, problem.delassus)
+        np.testing.assert_array_equal(again.offset, problem.offset)
+    assert [part.name for part in path.parent.iterdir()] == [path.name]
+
+
+def masses(problem, again):
+    """Of the blocks that the file is divided into, which may be smaller."""
+    whole = sparse.block_diag(problem.mass_blocks).tocsr()
+    ends = again.trees
+    return np.concatenate([whole[a:b, a:b].toarray().ravel() for a, b in pairwise(ends)])
+
+
+@pytest.mark.parametrize("name", ["chain", "chain-hinged", "motor"])
+def test_joints_are_eliminated_and_contact_velocities_stay_the_same(path, name):
+    from stiction.problems.response import response
+
+    problem = CONTACT_FAMILIES[name](1)
+    assert len(problem.joints)
+    problem.save(path)
+    impulse = np.random.default_rng(1).normal(size=(problem.n, 3)) * 0.1
+    u = problem.dense_rows().reshape(-1, problem.m) @ response(problem, impulse)[0]
+    u.reshape(-1, 3)[:, 0] += problem.gap_rate
+    again = load(path)
+    np.testing.assert_allclose(again.delassus @ impulse.ravel() + again.offset, u, atol=1e-11 * np.abs(u).max())
+
+
+@pytest.mark.parametrize("file", ["gfc2d_granularflowonwall_00069_00350", "fc2d_granularflowonwall_00667_00000"])
+def test_published_files_survive_a_round_trip(path, file):
+    problem = load(PUBLISHED / f"{file}.dat")
+    problem.save(path)
+    again = load(path)
+    np.testing.assert_array_equal(again.dense_rows(), problem.dense_rows())
+    np.testing.assert_array_equal(again.friction, problem.friction)
+    if problem.mass is None:
+        np.testing.assert_array_equal(again.delassus, problem.delassus)
+    else:
+        np.testing.assert_array_equal(again.mass, problem.mass)
+
+
+def test_empty_problems_come_back(path):
+    for problem in (
+        ContactProblem(np.eye(2), [1.0, 2.0], [], [], []),
+        ContactProblem.from_bodies([], [], [], [], [], []),
+        ContactProblem.from_delassus([], [], [], 2),
+    ):
+        problem.save(path)
+        assert (load(path).n, load(path).m) == (0, problem.m)
+
+
+def test_what_is_written_is_what_siconos_prints(path):
+    """Line by line, as its own reader takes the words, but with all digits."""
+    ContactProblem.from_delassus(W, q, [0.5]).save(path)
+    assert path.read_text().splitlines() == [
+        "3", "1", "2", "3", "3", "1", "CSparse Version 3.1.9", "triplet: 3-by-3, nzmax: 7 nnz: 7",
+        "    0 0 : 2.0", "    0 1 : 0.1", "    0 2 : 0.3", "    1 0 : 0.1", "    1 1 : 1.0", "    2 0 : 0.3",
+        "    2 2 : 1.5", "-1.0 0.2 0.1", "0.5",
+    ]  # fmt: skip
+
+
+def test_what_siconos_cannot_hold_is_not_written(path):
+    with pytest.raises(InvalidProblem, match=r"format knows Coulomb's law on the circular cone only, not Coulomb\(f"):
+        stack(1, 0).with_law(Coulomb(facets=8)).save(path)
+    with pytest.raises(InvalidProblem, match="no place for known slip directions; save as .npz"):
+        painleve_forces(0.5, 0.5).save(path)
+    with pytest.raises(InvalidProblem, match="Siconos files hold contact problems only; name .* .npz instead"):
+        save(LCP(np.eye(1), [1.0]), path)
+    twice = ContactProblem(
+        np.eye(3), np.zeros(3), [[1.0, 0, 0]], [[[0, 1.0, 0], [0, 0, 1.0]]], [0.5],
+        joints=[[0, 1.0, 0], [0, 1.0, 0]], joint_rate=[1.0, 2.0],
+    )  # fmt: skip
+    with pytest.raises(InvalidProblem, match="joints that contradict each other cannot be eliminated; save as .npz"):
+        twice.save(path)
+    assert list(path.parent.iterdir()) == []

@@ -18,6 +18,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 import stiction as st
 from stiction.solvers.contract import ContactProposal
+from stiction.viewer import shine
 from stiction.viewer.browser import Viewer
 from stiction.viewer.record import Recorder
 from stiction.viewer.start import Start
@@ -290,6 +291,51 @@ def test_a_scene_is_chosen_from_pictures_and_left_again(browser):
         thread.join()
 
 
+FOCUSED = """(() => {
+  const at = document.activeElement, label = at.labels?.length ? at.labels[0].innerText : "";
+  return (at.getAttribute("aria-label") || label || at.innerText || at.value || "").trim().split("\\n")[0];
+})()"""
+
+
+@pytest.mark.slow
+def test_every_control_is_reached_and_used_by_keyboard_alone(browser, tmp_path):
+    simulation = st.Simulation(st.Scene.named("block-feeder"))
+    viewer = Viewer(simulation, port=0).start()
+    try:
+        page = open_page(browser, viewer.url, 1000, 500)
+        page.locator("#stiction-status").wait_for()
+        page.get_by_role("button", name="Pause").wait_for()
+        visited = []
+        while "Keys" not in visited and len(visited) < 150:
+            page.keyboard.press("Tab")
+            visited.append(page.evaluate(FOCUSED))
+            if visited[-1] == "Pause":
+                page.keyboard.press("Space")
+                wait_for(lambda: not viewer.session.playing, "Space does not press the button")
+            if visited[-1] == "What is shown":
+                page.keyboard.press("Enter")
+                page.get_by_label("Follow what moves").wait_for()
+        wanted = [
+            "Pause", "Step", "Reset", "Time [s]", "Speed", "Law", "Solver", "By hand", "Contact forces", "Arrows",
+            "Arrow size", "Friction cones", "Inspect", "As", "Record", "Save the last minute", "What is shown", "Keys",
+        ]  # fmt: skip
+        assert [name for name in wanted if name not in visited] == []
+        picture(page, "keyboard-1-focus")
+        page.context.close()
+    finally:
+        viewer.close()
+    with Recorder(simulation, tmp_path / "replay.html", fps=10):
+        pass
+    page = open_page(browser, (tmp_path / "replay.html").as_uri(), 320, 320)
+    page.locator("canvas").first.wait_for()
+    kinds = set()
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        kinds.add(page.evaluate("document.activeElement.tagName"))
+    assert {"BUTTON", "INPUT"} <= kinds
+    page.context.close()
+
+
 @pytest.mark.slow
 def test_the_panel_folds_on_a_narrow_page(browser):
     viewer = Viewer(st.Simulation(st.Scene.named("box-on-plane")), port=0).start()
@@ -319,6 +365,42 @@ def test_a_replay_plays_without_a_network(browser, tmp_path):
     wait_for(lambda: changed(first, picture(page, "replay-2")) > 20, "it does not play")
     assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
     page.context.close()
+
+
+@pytest.mark.slow
+def test_forces_and_cones_are_seen_through_bodies(browser, tmp_path):
+    """A block hides two of the three feet that it stands on, with their arrows: nothing is to be seen on its face."""
+    simulation = st.Simulation(st.Scene.named("block-on-tripod"))
+    simulation.step()
+    shining = {}
+    for cones in (False, True):
+        path = tmp_path / f"through-{cones}.html"
+        Recorder(simulation, path, fps=1, cones=cones).close()  # one picture
+        whole = path.read_text(encoding="utf-8")
+        assert shine.SCRIPT in whole
+        shining[cones] = on_the_face(browser, path)
+        path = tmp_path / f"opaque-{cones}.html"
+        path.write_text(whole.replace(shine.SCRIPT, ""), encoding="utf-8")
+        assert on_the_face(browser, path) == 0
+    assert shining[False] > 30, "arrows are hidden"
+    assert shining[True] > shining[False] + 100, "cones are hidden"
+
+
+def on_the_face(browser, path: Path) -> int:
+    """How many pixels of the block's face differ from it, once the page has appeared; it does so slowly."""
+    page = open_page(browser, path.as_uri(), 480, 420)
+    page.locator("canvas").first.wait_for()
+    page.locator(".mantine-Notification-closeButton").first.click()
+    seen = []
+
+    def appeared() -> bool:
+        face = picture(page, path.stem)[50:140, 125:320]
+        seen.append(int((np.abs(face - np.median(face, axis=(0, 1))).max(axis=2) > 3).sum()))
+        return bool(np.median(face[:, :, 0]) < 230)
+
+    wait_for(appeared, "nothing is shown")
+    page.context.close()
+    return seen[-1]
 
 
 def test_an_address_of_another_machine_is_refused():

@@ -14,11 +14,13 @@ import stiction as st
 from stiction.bodies.state import model_bytes
 from stiction.scenes import SCENES
 from stiction.solutions.contact import Mode
-from stiction.viewer import backdrop, brand, caption, gl, palette
+from stiction.viewer import backdrop, brand, caption, film_cones, gl, palette
 from stiction.viewer.browser import NARROW, Viewer
-from stiction.viewer.forces import LOOKS
-from stiction.viewer.pictures import SHINE, Pictures, laid_over
+from stiction.viewer.forces import LOOKS, cones
+from stiction.viewer.pictures import Pictures, laid_over
 from stiction.viewer.replay import Replay
+from stiction.viewer.shine import SCRIPT as SHINING
+from stiction.viewer.shine import SHINE
 from stiction.viewer.start import GALLERY, picture_of
 
 
@@ -167,6 +169,55 @@ def test_arrows_shine_through_what_is_in_front_of_them():
     assert made[0, 0].tolist() == [100, 100, 100]
 
 
+BALL = """<mujoco><worldbody><light pos="0 0 3"/>
+  <body pos="0.3 -0.2 0.4"><freejoint/><geom size="0.02" rgba="1 0 0 1"/></body>
+  <body pos="0 0 0"><freejoint/><geom size="0.2" rgba="0 0 1 1"/></body></worldbody></mujoco>"""
+
+
+@needs_opengl
+@pytest.mark.parametrize("camera", [None, (200.0, -40.0)])
+def test_points_are_projected_to_where_mujoco_draws_them(camera):
+    simulation = st.Simulation(st.Scene.from_xml(BALL))
+    pictures = Pictures(simulation, 320, 200, camera=camera, forces=False, words=False)
+    red, green, blue = np.moveaxis(pictures.take().astype(int), 2, 0)
+    projection = film_cones.Projection.of(pictures.scene, 320, 200)
+    pictures.close()
+    rows, columns = np.nonzero((red > 2 * green) & (red > 2 * blue))
+    assert rows.size > 20
+    x, y = projection.pixels(simulation.data.xpos[1])
+    assert (columns.mean() + 0.5, rows.mean() + 0.5) == pytest.approx((x, y), abs=1.0)
+    assert np.isnan(projection.pixels(projection.position - projection.axes[2])).all(), "behind the camera"
+
+
+@needs_opengl
+def test_films_show_friction_cones_through_bodies_in_the_colours_of_the_modes():
+    for name, mode in (("block-on-tripod", Mode.STICK), ("sliding-cube", Mode.SLIDE)):
+        simulation = st.Simulation(st.Scene.named(name))
+        for _ in simulation.run(0.05):
+            pass
+        shown = {}
+        for wanted in (False, True):
+            pictures = Pictures(simulation, 320, 200, forces=False, words=False, cones=wanted)
+            shown[wanted] = pictures.take().astype(float)
+            size, projection = pictures.scale.size, film_cones.Projection.of(pictures.scene, 320, 200)
+            pictures.close()
+        made = cones(simulation, simulation.contacts, height=film_cones.HEIGHT * size)
+        assert len(made.apex) == len(simulation.contacts)
+        middle = np.mean(film_cones.rims(made, 32, 0.0, 1.0), axis=1)
+        for x, y in projection.pixels(0.4 * made.apex + 0.6 * middle):  # inside, also of those behind the body
+            before, after = (shown[wanted][int(y), int(x)] for wanted in (False, True))
+            colour = np.array(LOOKS[mode].colour, float)
+            assert np.linalg.norm(after - colour) < np.linalg.norm(before - colour)
+    slippery = st.Simulation(st.Scene.named("block-on-tripod"), st.Frictionless())
+    slippery.step()
+    pair = []
+    for wanted in (False, True):
+        pictures = Pictures(slippery, 160, 100, cones=wanted)
+        pair.append(pictures.take())
+        pictures.close()
+    assert np.array_equal(*pair)
+
+
 def test_bodies_without_a_colour_get_one_each():
     import copy
 
@@ -244,6 +295,7 @@ def test_pages_have_our_name_and_icon():
     assert "<title>&lt;b&gt; &amp; co – stiction</title>" in page
     assert page.count('rel="icon"') == 1
     assert "data:image/svg+xml" in page
+    assert page.count(SHINING) == 1
     assert brand.title_words("") == "stiction"
 
 

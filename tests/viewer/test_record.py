@@ -173,6 +173,10 @@ def test_an_older_film_is_replaced_when_the_new_one_is_whole(tmp_path):
 def test_an_unknown_camera_is_named(tmp_path):
     with pytest.raises(st.InvalidScene, match="there is no camera 'left'; there are none"):
         Recorder(simulation(), tmp_path / "a.mp4", camera="left")
+    text = """<mujoco><worldbody><camera name="side" pos="0 -3 1"/>
+        <body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>"""
+    with pytest.raises(st.InvalidScene, match="there is no camera 'sied'; did you mean 'side'?"):
+        Recorder(st.Simulation(st.Scene.from_xml(text)), tmp_path / "a.mp4", camera="sied")
     assert list(tmp_path.iterdir()) == []
 
 

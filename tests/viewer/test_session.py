@@ -303,12 +303,34 @@ def test_the_first_camera_has_all_that_moves_in_view_and_fills_the_picture(name,
     mujoco.mj_kinematics(model, data)
     camera = first_camera(model, data, aspect)
     assert camera.position[2] > camera.centre[2], "from above"
-    low, high, moving = boxes(model, data)
-    points = np.concatenate([Box(a, b).corners for a, b in zip(low[moving], high[moving], strict=True)])
+    low, high, body = boxes(model, data)
+    points = np.concatenate([Box(a, b).corners for a, b in zip(low[body >= 0], high[body >= 0], strict=True)])
     x, y, z = axes_of(camera.azimuth, camera.elevation) @ (points - camera.position).T
     reach = np.tan(np.radians(0.5 * FOV))
     seen = max((np.abs(x) / z).max() / (aspect * reach), (np.abs(y) / z).max() / reach)
     assert 0.55 < seen < 0.9
+
+
+APART = """<mujoco><option gravity="0 0 0"/><worldbody>
+  <body name="a" pos="-0.2 0 0"><freejoint/><geom size="0.1" mass="1"/></body>
+  <body name="b" pos="0.2 0 0"><freejoint/><geom size="0.1" mass="1"/></body>
+  <body name="c" pos="0 0 0.4"><freejoint/><geom size="0.1" mass="1.5"/></body></worldbody></mujoco>"""
+
+
+def test_the_camera_stays_with_something_when_all_flies_apart():
+    """It looked at the middle, where there was nothing."""
+    simulation = st.Simulation(st.Scene.from_xml(APART))
+    for joint, speed in ((0, -3.0), (1, 3.0)):
+        simulation.data.joint(joint).qvel[0] = speed
+    simulation.data.joint(2).qvel[2] = 3.0
+    simulation.step()
+    follower = Follower(simulation.model, simulation.data, aspect=1.5)
+    for _ in simulation.run(1.0):
+        camera = follower.look(simulation.data)
+        x, y, z = axes_of(camera.azimuth, camera.elevation) @ (simulation.data.xpos[1:] - camera.position).T
+        reach = z * np.tan(np.radians(0.5 * FOV))
+        assert ((np.abs(x) < 1.5 * reach) & (np.abs(y) < reach)).any(), f"nothing is seen at {simulation.time:.2f} s"
+    assert follower.together(simulation.data).tolist() == [3], "the heaviest is nearest to the middle"
 
 
 def test_the_camera_follows_what_walks_and_stays_with_what_rests():

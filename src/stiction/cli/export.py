@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -11,38 +11,34 @@ from stiction.cli import words
 from stiction.cli.output import check_writable, say
 from stiction.errors import InvalidProblem
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-def save(problem: Any, path: Path) -> None:
-    """What the package writes itself; the ending decides."""
-    problem.save(path)
-
-
-# A format is an ending and what writes it: a new one is one more line.
-FORMATS: dict[str, tuple[str, Callable[[Any, Path], None]]] = {"npz": (".npz", save), "fclib": (".hdf5", save)}
+# What `--to` may name, and the ending by which a problem's `save` knows the format.
+FORMATS = {"npz": ".npz", "fclib": ".hdf5", "siconos": ".dat"}
 
 
 def export(
-    problem: Annotated[Path, Parameter(help="A problem: .npz, or .hdf5 as FCLIB has it.")],
+    problem: Annotated[Path, Parameter(help="A problem: .npz, .hdf5 as FCLIB has it, or .dat as Siconos has it.")],
     /,
     *,
-    to: Annotated[str, Parameter(help=f"{' or '.join(f'`{name}`' for name in FORMATS)}.")],
+    to: Annotated[str, Parameter(help=f"{', '.join(f'`{name}`' for name in FORMATS)}.")],
     out: Annotated[
         Path | None, Parameter(help="File to write.", show_default="the problem's name with another ending")
     ] = None,
+    ignore: Annotated[
+        tuple[str, ...],
+        Parameter(help="What to leave out of a file: `rolling` friction.", negative="", show_default=False),
+    ] = (),
 ) -> int:
     """Write a problem in the format of another program.
 
     **Examples**
 
         stiction export failed.npz --to fclib
+        stiction export failed.npz --to siconos --out failed.dat
         stiction export box-stack.hdf5 --to npz --out box.npz
     """
     if to not in FORMATS:
         raise InvalidProblem(words.nearest("format", to, FORMATS, " (--to)"))
-    ending, write = FORMATS[to]
+    ending = FORMATS[to]
     path = problem.with_suffix(ending) if out is None else out
     if path.resolve() == problem.resolve():
         raise InvalidProblem(f"--out {path} is the problem itself; name another file")
@@ -50,6 +46,6 @@ def export(
 
     from stiction.problems.files import load
 
-    write(load(problem), path)
+    load(problem, ignore=ignore).save(path)
     say(str(path))
     return 0

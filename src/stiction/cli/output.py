@@ -23,7 +23,11 @@ HERE = (
     (r"^(.*: )?packages and floating are for URDF", r"\1--package and --floating are for URDF"),
     (r"(?<!-)\bground must be a height in m", "--ground must be a height in m"),
     (r"\bScene: margin must be a distance in m, or None\b", "--margin must be a distance in m"),
-    (r"\b(?:Scene|load): ignore must be a tuple of names of \(([^)]*?),?\)", r"--ignore must be one of \1"),
+    (
+        r"\b(?:Scene|load): ignore must be a tuple of names of \(([^)]*?),?\), got \((.*?),?\)$",
+        r"--ignore must be one of \1, got \2",
+    ),
+    (r"\bTimeStepping: on_failure must be", "--on-failure must be"),
     (r"\b(the law Viscous needs a viscosity in N / \(m/s\)): give it to the stepper", r"\1, as in --law viscous:10"),
     (r"\b(the law Viscous needs viscosity), one number a contact, in .*", r"\1, as in --law viscous:10"),
     (r"\bsolve: tolerance must be", "--tolerance must be"),

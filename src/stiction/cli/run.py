@@ -59,6 +59,9 @@ def run(
     ] = False,
     theme: Theme = "light",
     camera: Camera = None,
+    cones: Annotated[
+        bool, Parameter(help="Draw friction cones in the video.", group=OUTPUT, negative="", show_default=False)
+    ] = False,
     driving: Driving = Driving(),  # noqa: B008 (frozen)
     reading: Reading = Reading(),  # noqa: B008 (frozen)
 ) -> int:
@@ -74,6 +77,7 @@ def run(
         stiction run robot.urdf --floating --ground 0 --record robot.mp4
         stiction run dominoes --log dominoes.npz --plot dominoes.png --quiet
         stiction run gripper.xml --ctrl left=10 --ctrl right=10 --record grip.mp4
+        stiction run block-on-tripod --cones --record tripod.mp4
     """
     if not 0.0 <= seconds < math.inf:
         raise InvalidScene(f"--seconds must be a time of at least 0, got {seconds}")
@@ -83,7 +87,8 @@ def run(
     course = Course(simulation, steps_of(seconds, simulation.model.opt.timestep))
     ended = ""
     with ExitStack() as outputs:
-        watch = open_outputs(simulation, record, log, plot, outputs, theme, looked_from(camera))
+        looks = {"camera": looked_from(camera), "cones": cones}
+        watch = open_outputs(simulation, record, log, plot, outputs, theme, looks)
         try:
             with stoppable(course), progress(title(scene), seconds, not quiet) as move:
                 course.go(watch, move)
@@ -309,7 +314,7 @@ def open_outputs(
     plot: Path | None,
     outputs: ExitStack,
     theme: str,
-    camera: Any = None,
+    looks: dict[str, Any],
 ) -> Callable[[Report, float], None] | None:
     """What to call after each step; None if nothing is to be kept. `outputs` closes everything, however a run ends."""
     recorder: Any = None
@@ -317,7 +322,7 @@ def open_outputs(
     if record is not None:
         from stiction.viewer.record import Recorder
 
-        recorder = Recorder(simulation, record) if camera is None else Recorder(simulation, record, camera=camera)
+        recorder = Recorder(simulation, record, **looks)
         outputs.callback(recorder.close)
     if log is not None or plot is not None:
         from stiction.stepping.log import Log

@@ -334,7 +334,7 @@ class ContactProblem:
         return self.replace(law=law)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the problem, to be read by `stiction.load`: FCLIB if the name ends in .hdf5 or .h5, else `.npz`."""
+        """Write the problem, to be read by `stiction.load`: .hdf5 and .h5 are FCLIB, .dat Siconos, all else `.npz`."""
         from stiction.problems.files import save
 
         save(self, path)

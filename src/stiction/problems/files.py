@@ -6,10 +6,10 @@
     form     "dense" (mass, velocity, normal, tangent), "bodies" (and bodies) or "delassus" (W, q, dim), as the
              constructors of `ContactProblem` take them; friction, law (JSON); gap_rate, joints, ... where they exist
 
-Contact problems are written as FCLIB instead if the name ends in .hdf5 or .h5 (see `stiction.problems.fclib`), and read
-from FCLIB and from Siconos' text format (`stiction.problems.siconos`) whatever the name. A file is written beside its
-destination and then renamed: it is there whole or not at all. The round trip of an `.npz` file is exact to the last
-bit.
+Contact problems are written as FCLIB instead if the name ends in .hdf5 or .h5 (see `stiction.problems.fclib`), in
+Siconos' text format if it ends in .dat (`stiction.problems.siconos`), and read from both whatever the name. A file is
+written beside its destination and then renamed: it is there whole or not at all. The round trip of an `.npz` file is
+exact to the last bit.
 """
 
 from __future__ import annotations
@@ -54,15 +54,16 @@ ADVICE = "; choose an existing folder that you may write to"
 
 
 def save(problem: BoxLCP | ContactProblem, path: str | os.PathLike[str]) -> None:
-    """Write a problem as `.npz`, or FCLIB; the name is taken as it is, and a file of that name is replaced."""
+    """Write a problem as `.npz`, or for FCLIB (.hdf5, .h5) or Siconos (.dat); a file of that name is replaced."""
     if not isinstance(problem, BoxLCP | ContactProblem):
         raise InvalidProblem(f"save: expected an LCP, a BoxLCP or a ContactProblem, got {type(problem).__name__}")
     path = Path(path)
-    if path.suffix.lower() in HDF5:
-        if not isinstance(problem, ContactProblem):
-            raise InvalidProblem(f"save: FCLIB files hold contact problems only; name {path} .npz instead")
-        from stiction.problems.fclib import write
+    if (suffix := path.suffix.lower()) in (*HDF5, TEXT):
+        from stiction.problems import fclib, siconos
 
+        name, write = ("Siconos", siconos.write) if suffix == TEXT else ("FCLIB", fclib.write)
+        if not isinstance(problem, ContactProblem):
+            raise InvalidProblem(f"save: {name} files hold contact problems only; name {path} .npz instead")
         fill: Callable[[Path], None] = partial(write, problem)
     else:
         fields = _contact_fields(problem) if isinstance(problem, ContactProblem) else _box_fields(problem)

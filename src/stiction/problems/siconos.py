@@ -16,6 +16,10 @@ The law is Coulomb's on the circular cone, frames have the order n, t1(, t2). Di
 two moments follow the forces of a contact, and after mu there are coefficients of rolling; in the plane it is three and
 one. There is no law for that here: such a file is refused, unless all its coefficients of rolling are zero, or it is
 asked for without (`ignore=("rolling",)`).
+
+A problem is written with sparse matrices, and with as many digits as read back to the same numbers: global if its mass
+is known. The format has no place for joints; a problem that has some is written as the local one that is left when
+their impulses are eliminated, which has the same contact impulses.
 """
 
 from __future__ import annotations
@@ -27,9 +31,11 @@ import numpy as np
 import scipy
 
 from stiction.errors import InvalidProblem, UnsupportedProblem
-from stiction.problems.assemble import Source, global_problem, local_problem
+from stiction.problems.assemble import Source, global_problem, local_problem, reduced
+from stiction.problems.laws import Coulomb
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 DENSE, BLOCKS, SPARSE = 0, 1, 2
+AS_TRIPLETS = 1  # the storage of a sparse matrix that is written
 ROLLING = 5  # the dimension of rolling friction in space
 BEGINNING = re.compile(rb"\s*\d+[ \t]*\r?\n\s*\d+[ \t]*\r?\n\s*[012][ \t]*\r?\n")
 SIZES = re.compile(r"\s*(triplet: )?(\d+)-by-(\d+), nzmax: (\S+) nnz: ([^\s,]+)")
@@ -70,6 +77,74 @@ def read(path: Path, ignore: tuple[str, ...] = ()) -> ContactProblem:
         raise InvalidProblem(told if told.startswith("load: ") else f"load: {path}: {told}") from None
     except MemoryError:
         raise InvalidProblem(f"load: {path} holds matrices too large for memory") from None
+
+
+def write(problem: ContactProblem, path: Path) -> None:
+    """Write a problem; use `problem.save`, which never leaves half a file."""
+    if problem.law != Coulomb():
+        raise InvalidProblem(
+            f"save: Siconos' text format knows Coulomb's law on the circular cone only, not {problem.law}; "
+            "save as .npz, or problem.with_law(Coulomb())"
+        )
+    if problem.slides:
+        raise InvalidProblem("save: Siconos' text format has no place for known slip directions; save as .npz")
+    if problem.rows.shape[1] > 3:
+        raise InvalidProblem("save: torsional and rolling friction are not written for Siconos; save as .npz")
+    with path.open("w", encoding="ascii", newline="\n") as file:
+        file.writelines(_lines(_without_joints(problem)))
+
+
+def _without_joints(problem: ContactProblem) -> ContactProblem:
+    """The problem itself, or in Delassus form if it has joints."""
+    if not len(problem.joints):
+        return problem
+    if len(problem.contradicting_joints):
+        raise InvalidProblem("save: joints that contradict each other cannot be eliminated; save as .npz")
+    mass = scipy.sparse.block_diag(problem.mass_blocks).toarray()
+    rows = np.ascontiguousarray(problem.dense_rows()[:, : problem.dim])
+    source = Source("save: the problem without its joints", mass.nbytes + rows.nbytes)
+    return reduced(
+        source, mass, problem.velocity, rows, problem.joints, problem.joint_rate, _offset(problem), problem.friction
+    )
+
+
+def _offset(problem: ContactProblem) -> Array:
+    """(n, dim) what a contact velocity has besides Hᵀ v."""
+    offset = np.zeros((problem.n, problem.dim))
+    offset[:, 0] = problem.gap_rate
+    return offset
+
+
+def _lines(problem: ContactProblem) -> Iterator[str]:
+    n, m, dim = problem.n, problem.m, problem.dim
+    yield f"{dim}\n{n}\n"
+    if problem.mass is None:
+        assert problem.delassus is not None
+        assert problem.offset is not None
+        place = np.arange(3 * n).reshape(n, 3)[:, :dim].ravel()
+        yield from _sparse_lines(problem.delassus[np.ix_(place, place)])
+        yield _number_line(problem.offset[place])
+    else:
+        M = scipy.sparse.block_diag(problem.mass_blocks) if m else np.zeros((0, 0))
+        yield from _sparse_lines(M)
+        yield from _sparse_lines(problem.dense_rows()[:, :dim].reshape(n * dim, m).T)
+        yield _number_line(M @ problem.velocity)
+        yield _number_line(_offset(problem))
+    yield _number_line(problem.friction)
+
+
+def _sparse_lines(matrix: Any) -> Iterator[str]:
+    """As CSparse prints triplets, but with all digits."""
+    entries = scipy.sparse.coo_array(matrix)
+    rows, columns = entries.shape
+    yield f"{SPARSE}\n{rows}\n{columns}\n{AS_TRIPLETS}\nCSparse Version 3.1.9\n"
+    yield f"triplet: {rows}-by-{columns}, nzmax: {entries.nnz} nnz: {entries.nnz}\n"
+    for i, j, value in zip(entries.row.tolist(), entries.col.tolist(), entries.data.tolist(), strict=True):
+        yield f"    {i} {j} : {value!r}\n"
+
+
+def _number_line(numbers: Array) -> str:
+    return " ".join(map(repr, np.ravel(numbers).tolist())) + "\n"
 
 
 def _local(text: Text, source: Source, dim: int, contacts: int, W: Any, ignore: tuple[str, ...]) -> ContactProblem:

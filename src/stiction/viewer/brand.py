@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from stiction.optional import viser
-from stiction.viewer.keys import SCRIPT
+from stiction.viewer import keys, shine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,11 +31,11 @@ DARK = """<script>if (matchMedia("(prefers-color-scheme: dark)").matches && !loc
 
 
 def branded(page: str, title: str) -> str:
-    """A page of viser's under our title, with our icon."""
+    """A page of viser's under our title, with our icon, on which contact forces are seen through bodies."""
     named = f"<title>{escape(title_words(title))}</title>"
     icon = f'<link rel="icon" type="image/svg+xml" href="data:image/svg+xml,{quote(ICON)}">'
     page = re.sub(r"<link\b[^>]*\brel=[\"']?(?:shortcut )?icon\b[^>]*>", "", page, count=3)
-    return re.sub(r"<title>.*?</title>", lambda _: named + icon, page, count=1, flags=re.DOTALL)
+    return re.sub(r"<title>.*?</title>", lambda _: named + icon + shine.SCRIPT, page, count=1, flags=re.DOTALL)
 
 
 def title_words(title: str) -> str:
@@ -56,7 +56,7 @@ def page_folder(title: str) -> Path:
         elif path.name != "index.html":
             shutil.copy(path, folder)
     page = (given / "index.html").read_text(encoding="utf-8")
-    page = branded(page, title).replace("</title>", f"</title>{DARK}{SCRIPT}", 1)
+    page = branded(page, title).replace("</title>", f"</title>{DARK}{keys.SCRIPT}", 1)
     (folder / "index.html").write_text(page, encoding="utf-8")
     return folder
 

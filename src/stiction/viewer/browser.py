@@ -264,7 +264,7 @@ class Viewer:
             self._cones.on_update(lambda _: self._show(show_cones=self._cones.value))
             self._inspect = Inspect(gui)
             self._table = gui.add_html("")
-        self._films = Films(gui, session, lambda: self.stage.show_forces, self._offer)
+        self._films = Films(gui, session, self.stage, self._offer)
         with gui.add_folder("Energy and residual"):
             self._energy = self._plot("energy [J]")
             self._residual = self._plot("log10 of the residual")

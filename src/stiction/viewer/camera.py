@@ -56,8 +56,8 @@ def axes_of(azimuth: float, elevation: float) -> NDArray[np.float64]:
     return np.array([right, np.cross(right, ahead), ahead])
 
 
-def boxes(model: Any, data: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Low and high corners of every geom that is seen and has a size, and which of them move."""
+def boxes(model: Any, data: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Low and high corners of every geom that is seen and has a size, and its body if that moves, else -1."""
     mj = mujoco()
     seen = (
         (np.asarray(model.geom_type) != mj.mjtGeom.mjGEOM_PLANE)
@@ -70,13 +70,14 @@ def boxes(model: Any, data: Any) -> tuple[NDArray[np.float64], NDArray[np.float6
     local = np.array(model.geom_aabb).reshape(-1, 6)[chosen]
     middle = np.array(data.geom_xpos)[chosen] + np.einsum("gij,gj->gi", turns, local[:, :3])
     half = np.einsum("gij,gj->gi", np.abs(turns), local[:, 3:])
-    moving = np.asarray(model.body_weldid)[np.asarray(model.geom_bodyid)[chosen]] != 0
-    return middle - half, middle + half, moving
+    body = np.asarray(model.geom_bodyid)[chosen]
+    return middle - half, middle + half, np.where(np.asarray(model.body_weldid)[body] != 0, body, -1)
 
 
 def subject(model: Any, data: Any) -> list[Box]:
     """What the picture is of: all that moves, and what is fixed as far as it lies close by."""
-    low, high, moving = boxes(model, data)
+    low, high, body = boxes(model, data)
+    moving = body >= 0
     if not moving.any():
         moving = np.ones(len(low), bool)
     if not len(low):
@@ -117,37 +118,57 @@ def first_camera(
 
 
 class Follower:
-    """A camera on a leash: it moves when what it looks at has left the middle, and steps back when that spreads."""
+    """A camera on a leash: it moves when what it looks at has left the middle, and steps back when that spreads.
+
+    What flies too far apart for one picture is let go, the farthest from the middle first: there is no use in looking
+    at the emptiness between.
+    """
 
     def __init__(
         self, model: Any, data: Any, aspect: float = 16.0 / 9.0, angles: tuple[float, float] = (AZIMUTH, ELEVATION)
     ) -> None:
         self.model, self.camera = model, first_camera(model, data, aspect, angles)
         self.first = self.camera
-        self._start = self.middle(data)
-        self._spread = self.spread(data)
+        self._tree = np.asarray(model.body_rootid)
+        self._mass = np.where(np.asarray(model.body_weldid) != 0, np.asarray(model.body_mass), 0.0)
+        self._start = np.array(data.xipos)
+        everything = np.unique(self._tree[self._mass > 0.0])
+        self._trees, self._spread = everything, self.spread(data, everything)
 
-    def middle(self, data: Any) -> NDArray[np.float64]:
-        """Where the mass of what moves is."""
-        mass = np.where(np.asarray(self.model.body_weldid) != 0, np.asarray(self.model.body_mass), 0.0)
+    def middle(self, places: NDArray[np.float64], trees: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Where the mass of these is, when bodies are at these places."""
+        mass = np.where(np.isin(self._tree, trees), self._mass, 0.0)
         total = float(mass.sum())
-        return np.asarray(mass @ np.array(data.xipos) / total) if total > 0.0 else np.zeros(3)
+        return np.asarray(mass @ places / total) if total > 0.0 else np.zeros(3)
 
-    def spread(self, data: Any) -> float:
-        low, high, moving = boxes(self.model, data)
-        if not moving.any():
+    def spread(self, data: Any, trees: NDArray[np.int64]) -> float:
+        """From one end of these to the other, in m."""
+        low, high, body = boxes(self.model, data)
+        own = (body >= 0) & np.isin(self._tree[np.maximum(body, 0)], trees)
+        if not own.any():
             return 1.0
-        return max(Box(low[moving].min(axis=0), high[moving].max(axis=0)).size, 1e-12)
+        return max(Box(low[own].min(axis=0), high[own].max(axis=0)).size, 1e-12)
+
+    def together(self, data: Any) -> NDArray[np.int64]:
+        """Kinematic trees that fit into one picture."""
+        trees, places = self._trees, np.array(data.xipos)
+        while len(trees) > 1 and self.spread(data, trees) > ZOOM * self._spread:
+            middle = self.middle(places, trees)
+            away = [np.linalg.norm(self.middle(places, np.array([tree])) - middle) for tree in trees]
+            trees = np.delete(trees, int(np.argmax(away)))
+        return trees
 
     def look(self, data: Any) -> Camera:
         """The camera for this state."""
-        aim = self.first.centre + self.middle(data) - self._start
+        trees = self.together(data)
+        places = np.array(data.xipos)
+        aim = self.first.centre + self.middle(places, trees) - self.middle(self._start, trees)
         away = aim - self.camera.centre
         length, leash = float(np.linalg.norm(away)), LEASH * self.first.distance
         centre = self.camera.centre
         if np.isfinite(length) and length > leash:
             centre = centre + (1.0 - leash / length) * away
-        grown = self.spread(data) / self._spread
+        grown = self.spread(data, trees) / self._spread
         back = min(max(grown, self.camera.distance / self.first.distance), ZOOM) if np.isfinite(grown) else 1.0
         self.camera = self.first._replace(centre=centre, distance=self.first.distance * back)
         return self.camera

@@ -12,6 +12,7 @@ from stiction.viewer.brand import branded
 from stiction.viewer.camera import AZIMUTH, ELEVATION, FOV, axes_of, first_camera, subject
 from stiction.viewer.caption import law_words, title_of
 from stiction.viewer.record import Recorder
+from stiction.viewer.replay import WIDE
 from stiction.viewer.rivals import Numbers, in_units
 from stiction.viewer.server import close_server, open_server
 from stiction.viewer.stage import Stage
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 PANEL = (480, 540)  # pixels of one engine's picture
 ABREAST = 3  # panels in a row
-WIDE = 1.5  # how much wider than high a page is taken to be
 LINE = np.array([255, 255, 255], np.uint8)
 
 

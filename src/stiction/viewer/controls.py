@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from stiction.viewer.history import Moment
     from stiction.viewer.session import Session
+    from stiction.viewer.stage import Stage
 
 NONE = "none"
 TICK = 1e-3  # s, of the slider of time
@@ -217,8 +218,8 @@ class Inspect:
 class Films:
     """Records from a button to the next, from what is kept: at most the last minute."""
 
-    def __init__(self, gui: Any, session: Session, forces: Callable[[], bool], done: Callable[[Path], None]) -> None:
-        self.session, self._forces, self._done = session, forces, done
+    def __init__(self, gui: Any, session: Session, stage: Stage, done: Callable[[Path], None]) -> None:
+        self.session, self._stage, self._done = session, stage, done
         self.begin: float | None = None
         self.take: Take | None = None
         with gui.add_folder("Record"):
@@ -242,7 +243,8 @@ class Films:
             return
         moments = self.session.history.since(begin) or self.session.history.since(-np.inf)
         path = free_path(self.session.simulation, self.kind.value)
-        self.take = Take(self.session.simulation, moments, path, self._forces(), self._done)
+        what = self._stage.show_forces, self._stage.show_cones
+        self.take = Take(self.session.simulation, moments, path, *what, self._done)
 
     def follow(self) -> None:
         if self.begin is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,12 @@ import numpy as np
 
 from stiction.errors import InvalidScene, MissingDependency
 from stiction.optional import mujoco
-from stiction.viewer import backdrop
+from stiction.viewer import backdrop, film_cones
 from stiction.viewer.camera import AZIMUTH, ELEVATION, Camera, Follower
 from stiction.viewer.caption import Caption, words_of
-from stiction.viewer.forces import LOOKS, Scale, arrows
+from stiction.viewer.forces import LOOKS, Scale, arrows, cones, outline
 from stiction.viewer.gl import ADVICE, headless
+from stiction.viewer.shine import SHINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 GEOMS = 4000  # more than the model's: tiles and arrows
-SHINE = 0.62  # of an arrow that is behind a body
 WHITE = np.array([255.0, 255.0, 255.0])
 
 
@@ -33,13 +34,21 @@ class Pictures:
     simulation: a `Simulation`, or anything with its model, data, time, report and contacts
     camera: the name of one in the scene, an MjvCamera, azimuth and elevation in degrees from which what moves is
         followed, or None for the angles that we like
+    forces, cones, words: whether contact forces, friction cones and a caption are drawn
     """
 
     def __init__(
-        self, simulation: Any, width: int, height: int, camera: Any = None, forces: bool = True, words: bool = True
+        self,
+        simulation: Any,
+        width: int,
+        height: int,
+        camera: Any = None,
+        forces: bool = True,
+        words: bool = True,
+        cones: bool = False,
     ) -> None:
         mj = mujoco()
-        self.simulation, self.forces, self.words = simulation, forces, words
+        self.simulation, self.forces, self.words, self.cones = simulation, forces, words, cones
         self.leader: Pictures | None = None  # others with whom the point of view is shared
         self.width, self.height = width, height
         model, data = simulation.model, simulation.data
@@ -94,7 +103,9 @@ class Pictures:
         number = mj.mj_name2id(self.model, mj.mjtObj.mjOBJ_CAMERA, str(camera))
         if number < 0:
             known = [self.model.camera(i).name for i in range(self.model.ncam)]
-            raise InvalidScene(f"there is no camera {camera!r}; there are {', '.join(known) or 'none'}")
+            near = get_close_matches(str(camera), known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+            raise InvalidScene(f"there is no camera {camera!r}; {hint}")
         made = mj.MjvCamera()
         made.type, made.fixedcamid = mj.mjtCamera.mjCAMERA_FIXED, number
         return made
@@ -126,7 +137,10 @@ class Pictures:
         if not backdrop.own_sky(self.model):
             above = slice(None, max(0, round(self.horizon * self.height)))
             np.copyto(picture[above], self.sky[above], where=(depth[above] > self._beyond())[:, :, None])
-        shown = self.forces and self.simulation.report is not None
+        stepped = self.simulation.report is not None
+        if self.cones and stepped:
+            picture = self._with_cones(picture)
+        shown = self.forces and stepped
         if shown:
             picture = self._with_arrows(picture, depth)
         if lines is not None or self.words:
@@ -148,6 +162,14 @@ class Pictures:
         mj.mjr_render(whole, scene, self.context)
         mj.mjr_readPixels(picture, depth, whole, self.context)
         return picture[::-1], depth[::-1]
+
+    def _with_cones(self, picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        simulation = self.simulation
+        friction = getattr(simulation, "friction", None)
+        height = film_cones.HEIGHT * self.scale.size
+        made = cones(simulation, simulation.contacts, friction, height=height)
+        projection = film_cones.Projection.of(self.scene, self.width, self.height)
+        return film_cones.draw(picture, projection, made, outline(simulation.law))
 
     def _with_arrows(self, picture: NDArray[np.uint8], depth: NDArray[np.float32]) -> NDArray[np.uint8]:
         """Arrows on top, with a pale rim, and shining through the bodies that are in front of them."""

@@ -36,6 +36,7 @@ class Recorder:
     camera: of a film: the name of one in the scene, an MjvCamera, or azimuth and elevation in degrees from which what
         moves is followed; None for angles that suit most scenes
     forces: draw contact forces as arrows, thick where a contact sticks, thin with a broad head where it slides
+    cones: draw the friction cones of contacts that press, in the same colours
     """
 
     def __init__(
@@ -48,8 +49,9 @@ class Recorder:
         height: int = 720,
         camera: Any = None,
         forces: bool = True,
+        cones: bool = False,
     ) -> None:
-        self.simulation, self.path = simulation, Path(path)
+        self.simulation, self.path, self.cones = simulation, Path(path), cones
         if self.path.suffix.lower() not in KINDS:
             raise InvalidScene(f"record: {self.path} must end in {', '.join(KINDS)}")
         for name, value in (("fps", fps), ("speed", speed)):
@@ -78,10 +80,11 @@ class Recorder:
         if self.path.suffix.lower() == ".html":
             from stiction.viewer.replay import Replay
 
-            return Replay(self.simulation, self._part.path, fps, forces)
+            return Replay(self.simulation, self._part.path, fps, forces, self.cones)
         from stiction.viewer.film import Film, Pictures
 
-        return Film(Pictures(self.simulation, width, height, camera, forces), self._part.path, fps, width, height)
+        pictures = Pictures(self.simulation, width, height, camera, forces, cones=self.cones)
+        return Film(pictures, self._part.path, fps, width, height)
 
     def frame(self) -> bool:
         """Add the pictures that are due by now; whether there were any."""

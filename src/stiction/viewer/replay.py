@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from stiction.stepping.simulation import Simulation
 
+WIDE = 1.5  # how much wider than high the page is taken to be
+
 
 class Replay:
     """What viser is told to show, with the time at which it is told, and viser's page around it.
@@ -20,11 +22,13 @@ class Replay:
     A server is needed for viser to be told anything; it listens on this machine only, and nobody looks.
     """
 
-    def __init__(self, simulation: Simulation, path: Path, fps: float, forces: bool = True) -> None:
+    def __init__(
+        self, simulation: Simulation, path: Path, fps: float, forces: bool = True, cones: bool = False
+    ) -> None:
         self.simulation, self.path, self.pause = simulation, path, 1.0 / fps
         self.server = open_server("127.0.0.1", 0, simulation.scene.description)
-        self.stage = Stage(self.server, simulation)
-        self.stage.show_forces = forces
+        self.stage = Stage(self.server, simulation, aspect=WIDE)
+        self.stage.show_forces, self.stage.show_cones = forces, cones
         self.serializer = self.server.get_scene_serializer()
 
     def add(self) -> None:

@@ -16,6 +16,7 @@ from stiction.viewer import backdrop
 from stiction.viewer.camera import Follower
 from stiction.viewer.caption import words_of
 from stiction.viewer.forces import LOOKS, PULL, Scale, arrows, cones, outline
+from stiction.viewer.shine import CONE_OPACITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +54,7 @@ class Stage:
     root: the node beneath which all of it lies
     place: where that node is, in m
     floor: whether its floor is drawn
+    aspect: how much wider than high the page is taken to be; what moves fits into that much of it
     lines: in place of the caption, None for scene, law, engine and time
     chosen: number of a contact that is marked, and whose friction cone is shown
     """
@@ -64,6 +66,7 @@ class Stage:
         root: str = ROOT,
         place: NDArray[np.float64] | None = None,
         floor: bool = True,
+        aspect: float = 1.0,
     ) -> None:
         self.simulation = simulation
         model, data = simulation.model, simulation.data
@@ -78,7 +81,7 @@ class Stage:
         backdrop.tint(shown)
         self.scene = mjviser().ViserMujocoScene(self.server, shown, num_envs=1)
         self.scene.camera_tracking_enabled = False
-        self.follower = Follower(model, data, aspect=1.0)  # pages may be narrow
+        self.follower = Follower(model, data, aspect)
         self.follows = True
         self._moved = np.zeros(3)
         camera = self.follower.camera
@@ -224,7 +227,8 @@ class Stage:
         self._cones = self.server.scene.add_batched_meshes_simple(
             "/contact/cones", vertices, faces,
             batched_positions=made.apex + self._moved, batched_wxyzs=made.quaternion, batched_scales=made.size,
-            batched_colors=colours, opacity=0.35, side="double", lod="off", cast_shadow=False, receive_shadow=False,
+            batched_colors=colours, opacity=CONE_OPACITY, side="double", lod="off", cast_shadow=False,
+            receive_shadow=False,
         )  # fmt: skip
 
     def _draw_mark(self, contacts: Contacts | None) -> None:

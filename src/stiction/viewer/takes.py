@@ -32,9 +32,10 @@ class Take:
         moments: Sequence[Moment],
         path: Path,
         forces: bool = True,
+        cones: bool = False,
         done: Callable[[Path], None] | None = None,
     ) -> None:
-        self.path, self.forces = path, forces
+        self.path, self.forces, self.cones = path, forces, cones
         self.running = True
         self.words = f"making {path.name} …"
         self._simulation, self._moments, self._done = simulation, moments, done
@@ -57,7 +58,8 @@ class Take:
     def _film(self) -> int:
         shown = Shown(self._simulation, self._moments[0])
         # Anything with a simulation's model, data, time, report and contacts can be filmed.
-        with Recorder(shown, self.path, fps=FPS, forces=self.forces) as film:  # type: ignore[arg-type]
+        options = {"fps": FPS, "forces": self.forces, "cones": self.cones}
+        with Recorder(shown, self.path, **options) as film:  # type: ignore[arg-type]
             for k, moment in enumerate(self._moments):
                 if self._stop.is_set():
                     break
