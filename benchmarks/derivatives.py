@@ -61,9 +61,10 @@ def errors(quick: bool) -> Table:
     rows += [("median error", f"{np.median(found):.0e}"), ("largest error", f"{worst:.0e}")]
     aims = [at_most("largest relative error of derivatives by v_free, away from kinks", 1e-6, worst)]
     notes = [
-        "Contact families under six laws, errors relative to the change of v_free; of each, the best of central differences with "
-        "steps of 1e-6 to 1e-3. Left out: three badly conditioned families (stack-mass-1e6, stack-lengths, nearly-duplicated), where "
-        "rounding of the solves outweighs the differences, and problems with a margin below 1e-3, whose modes a step may change."
+        "Contact families under six laws, errors relative to the change of v_free; of each, the best of "
+        "central differences with steps of 1e-6 to 1e-3. Left out: three badly conditioned families (stack-"
+        "mass-1e6, stack-lengths, nearly-duplicated), where rounding of the solves outweighs the differences,"
+        " and problems with a margin below 1e-3, whose modes a step may change."
     ]
     return Table("Error against central differences", ("problems", "number"), rows, notes, aims=aims)
 
