@@ -396,7 +396,7 @@ def on_the_face(browser, path: Path) -> int:
 
     def appeared() -> bool:
         face = picture(page, path.stem)[50:140, 125:320]
-        seen.append(int((np.abs(face - np.median(face, axis=(0, 1))).max(axis=2) > 3).sum()))
+        seen.append(int((np.abs(face - np.median(face, axis=(0, 1))).max(axis=2) > 12).sum()))
         return bool(np.median(face[:, :, 0]) < 230)
 
     wait_for(appeared, "nothing is shown")
