@@ -125,10 +125,6 @@ class Loop:
         self.buffers[0] = buffers(engine)
         return t, why, tried
 
-    def keep(self) -> None:
-        """Leave the record of the last step to others; the next ones write elsewhere."""
-        self.buffers = [buffers(self.engine), buffers(self.engine)]
-
 
 def buffers(engine: Engine) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """For the record of a step."""
