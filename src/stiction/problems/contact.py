@@ -405,8 +405,11 @@ class ContactProblem:
 
     @property
     def contradicting_joints(self) -> NDArray[np.int64]:
-        """Which of these ask for another rate than the rows that they depend on allow: nothing solves it then."""
-        if not len(self.joints):
+        """Which of these ask for another rate than the rows that they depend on allow: nothing solves it then.
+
+        Rows that ask for no motion never contradict each other.
+        """
+        if not self.joint_rate.any():
             return NO_ROWS
         from stiction.problems.response import contradictions
 
