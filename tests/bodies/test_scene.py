@@ -251,8 +251,6 @@ def soft(**given):
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        ({"equality": 'solref=".01 1"'}, "solref of 1 equality constraint: it is rigid, and errors are taken back"),
-        ({"equality": 'solimp=".9 .99 .001 .5 2"'}, "solimp of 1 equality constraint"),
         ({"joint": 'solreflimit=".01 1"'}, "solref of 1 joint limit: limits are rigid"),
         ({"joint": 'solimplimit=".9 .99 .001 .5 2"'}, "solimp of 1 joint limit"),
         ({"joint": 'solreffriction=".01 1"'}, "solref of 1 dry friction: friction of joints is exact"),

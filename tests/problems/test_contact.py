@@ -63,8 +63,8 @@ def same(a, b):
         ("normal must have shape (rows, 3) to match mass, got (1, 2)", {"normal": [[0.0, 1.0]]}),
         ("normal must have shape (rows, 3) to match mass, got (3,)", {"normal": [0.0, 0.0, 1.0]}),
         ("normal must be finite, but normal[0, 2] = nan", {"normal": [[0.0, 0.0, np.nan]]}),
-        ("tangent must have shape (1, 2, 3) (or one row a contact), got (2, 3)", {"tangent": np.ones((2, 3))}),
-        ("tangent must have shape (1, 2, 3) (or one row a contact), got (1, 3, 3)", {"tangent": np.ones((1, 3, 3))}),
+        ("tangent must have shape (1, 2, 3), or 1 (in the plane), 3 (with torsion)", {"tangent": np.ones((2, 3))}),
+        ("or 5 (and rolling) rows a contact, got (1, 4, 3)", {"tangent": np.ones((1, 4, 3))}),
         ("tangent must be finite, but tangent[0, 0, 0] = nan", {"tangent": [[[np.nan, 0, 0], [0, 1, 0]]]}),
         ("friction must have shape (1,) to match normal, got (2,)", {"friction": [0.5, 0.5]}),
         ("friction must not be negative, but friction[0] = -0.1", {"friction": [-0.1]}),
@@ -127,7 +127,7 @@ def test_trees_say_the_same_as_one_matrix():
         ("trees[1] = [2, -1], but there are 2 trees (-1 is the world)", {"trees": [[0, -1], [2, -1], [0, 1]]}),
         ("trees[0] = [1, 1] touches itself", {"trees": [[1, 1], [0, 1], [0, 1]]}),
         ("normal must have shape (3, 4), got (3, 2)", {"normal": np.ones((3, 2))}),
-        ("tangent must have shape (3, 2, 4) (or one row a contact), got (3, 3, 4)", {"tangent": np.ones((3, 3, 4))}),
+        ("tangent must have shape (3, 2, 4), or 1 (in the plane)", {"tangent": np.ones((3, 4, 4))}),
     ],
 )
 def test_what_is_wrong_with_trees_is_named(text, changes):
@@ -154,7 +154,7 @@ def test_what_is_wrong_with_trees_is_named(text, changes):
         ("bodies[0] = [1, 1] touches itself", {"bodies": [[1, 1]]}),
         ("bodies[0] = [-1, -1] touches itself", {"bodies": [[-1, -1]]}),
         ("normal must have shape (1, 2, 6), got (1, 12)", {"normal": np.zeros((1, 12))}),
-        ("tangent must have shape (1, 2, 2, 6) (or one row a contact), got (2, 6)", {"tangent": np.zeros((2, 6))}),
+        ("tangent must have shape (1, 2, 2, 6), or 1 (in the plane)", {"tangent": np.zeros((2, 6))}),
         (
             "normal[0] and tangent[0, 1] must be at right angles, but at body 0 their cosine is 1",
             {"tangent": [[[-LINE[0], LINE[0]], [-LINE[2], LINE[2]]]]},

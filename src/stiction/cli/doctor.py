@@ -129,6 +129,11 @@ def contacts(simulation: Any, advice: list[str]) -> Iterator[str]:
     joints = f" and {counted(limits, 'limit or dry friction', 'limits or dry frictions')} of joints" if limits else ""
     yield f"{counted(found.n - limits, 'contact')}{joints}: {modes}"
     yield f"residual {plain(report.certificate.residual)}, {solution.iterations} iterations"
+    if report.contradictions:
+        yield f"contradictions: {listed(list(report.contradictions))} cannot all be put right"
+        advice.append(
+            "what contradicts each other is put right as far as it agrees: move it apart, or drop one of them"
+        )
     yield from geometry(simulation, advice)
     if (solution.mode == Mode.OPEN).all():
         advice.append("nothing touches yet: look later with --seconds")

@@ -14,7 +14,7 @@ Three kinds of unilateral constraints become contacts with rows n, t1, t2:
   The mass a is the joint's own effective inertia.
 
 Equalities become bilateral rows with their present position error e, and the velocity w⁺ at which the model's author
-wants to see it go: MuJoCo's reference acceleration, from solref and solimp, as an exact constraint,
+wants to see it go: MuJoCo's reference acceleration, from solref and solimp, as an exact condition,
 
     w⁺ = w - dt (b w + k e),      b dt <= 1,      k dt² <= 1
 

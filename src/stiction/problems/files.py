@@ -137,7 +137,7 @@ def _contact_fields(problem: ContactProblem) -> dict[str, Any]:
         fields |= {"normal": rows[:, 0], "tangent": rows[:, 1:dim]}
     else:
         bodies = np.where(problem.segments[:, 1::2] > 0, problem.segments[:, 0::2] // 6, -1)
-        by_body = rows.reshape(n, -1, 2, 6)
+        by_body = rows.reshape(n, rows.shape[1], 2, 6)
         fields |= {"form": "bodies", "bodies": bodies, "normal": by_body[:, 0], "tangent": by_body[:, 1:dim]}
     optional = {name: getattr(problem, name) for name in (*OPTIONAL, "ratio")}
     return fields | {name: value for name, value in optional.items() if value is not None}

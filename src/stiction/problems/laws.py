@@ -160,6 +160,10 @@ class Coulomb(Law):
         if not (isinstance(rotation, Real) and np.isfinite(float(rotation))):
             raise InvalidProblem(f"Coulomb: rotation must be a finite number, got {self.rotation!r}")
 
+    def __repr__(self) -> str:
+        apart = "" if self.joint else ", joint=False"
+        return f"Coulomb(facets={self.facets!r}, rotation={self.rotation!r}{apart})"
+
     @property
     def kind(self) -> str:
         return "cone" if self.facets is None else "pyramid"

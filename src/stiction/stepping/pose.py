@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stiction.problems.contact import ContactProblem
     from stiction.problems.laws import Law
 
+RECOVERY = 0.1  # m/s, at which overlaps and joint errors are corrected where nothing else is asked for
 CLOSED = 5e-10  # a gap rate below this part of the fastest free approach is rounding
 NONE = np.zeros(0)
 
@@ -112,14 +113,17 @@ def hit(row, segment, gap, dt, before, free):
 
 @kernel
 def set_joints(found, dt, recovery, joints, rate):
-    """Write bilateral rows over all velocities, and the rates that correct their errors.
+    """Write bilateral rows over all velocities, and the rates that correct their errors, bounded by `recovery`.
 
-    recovery: bounds them; infinite: they follow the model's reference instead
+    recovery: infinite: as fast as the model's reference asks, but at least at RECOVERY, and never beyond their aim
     """
     for i in range(len(found.joints)):
         for k in range(joints.shape[1]):
             joints[i, k] = 0.0
         spread_row(found.joints[i], found.joint_segments[i], joints[i])
-        rate[i] = -found.joint_aim[i]
-        if recovery < math.inf:
-            rate[i] = min(max(found.joint_gap[i] / dt, -recovery), recovery)
+        whole = found.joint_gap[i] / dt
+        rate[i] = min(max(whole, -recovery), recovery)
+        if recovery == math.inf:
+            least = min(max(whole, -RECOVERY), RECOVERY)
+            asked = -found.joint_aim[i]
+            rate[i] = min(max(asked, least), whole) if whole >= 0.0 else max(min(asked, least), whole)

@@ -106,11 +106,12 @@ def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.
     for name, kind in kinds.items():
         if fields[name].ndim != 1 or fields[name].dtype != kind:
             raise InvalidScene(f"{name} must be a vector of {kind.__name__}")
-    if len(counts) == COUNTS - 1:
-        counts = np.insert(counts, len(LENGTHS) - 1, 3)
-        floats = np.append(floats, np.zeros(counts[5]))  # and without aims of the bilateral rows, which come last
+    older = len(counts) == COUNTS - 1
+    counts = np.insert(counts, len(LENGTHS) - 1, 3) if older else counts
     if len(counts) != COUNTS or (counts < 0).any() or (counts > MOST).any():
         raise InvalidScene(f"counts must be {COUNTS} numbers from 0 to {MOST}")
+    if older:
+        floats = np.append(floats, np.zeros(counts[5]))  # aims of the bilateral rows, which come last
     own = counts[: len(LENGTHS)].tolist()
     if sizes(*own)[0] > len(floats) or sizes(*own)[1] > len(ints):
         raise InvalidScene("floats and ints are shorter than counts says")

@@ -27,7 +27,7 @@ from stiction.solvers.auto import Auto
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
 from stiction.stepping.fused import Settings, fused_step
-from stiction.stepping.pose import hit, pose
+from stiction.stepping.pose import RECOVERY, hit, pose
 from stiction.stepping.report import Report
 from stiction.stepping.restitution import Given, checked
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 CONE = Coulomb()
 NOTHING = np.zeros(0)
 DEFAULT = Auto()
-RECOVERY = 0.1  # m/s
 FASTEST = 1e10  # m/s: an infinite recovery takes errors back within a step
 
 
@@ -54,7 +53,7 @@ class TimeStepping:
     """Velocity stepping with the model's timestep.
 
     recovery: largest speed, in m/s, at which overlaps and errors of equality constraints are corrected; None for 0.1
-        m/s where things overlap, and for constraints what the model's solref asks for, exactly
+        m/s where things overlap, and for constraints the speed that the model's solref asks for, if that is larger
     restitution: coefficient of all impacts, from 0 to 1, or by geoms: {"ball": 0.8, ("ball", "floor"): 0.6}
     impact: "newton" (e times the approach speed) or "poisson" (e times the impulse that stopped it)
     viscosity: of every contact, in N / (m/s), for the law `Viscous`
