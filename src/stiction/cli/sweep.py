@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import math
 from functools import partial
@@ -116,7 +115,9 @@ class Given(NamedTuple):
 
 def contents(scene: str) -> str:
     path = Path(scene)
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    from hashlib import sha256  # which loads OpenSSL
+
+    return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 def varied(text: str) -> tuple[str, list[Any]]:
