@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import timeit
+from dataclasses import fields
 
 import stiction as st
 from stiction.problems.zoo.contact_families import stack
@@ -27,7 +28,9 @@ def row(problem: st.ContactProblem) -> None:
     solution = st.solve(problem)
     microseconds = 1e6 * min(timeit.repeat(lambda: st.solve(problem), number=1, repeat=50))
     certificate, sliding = solution.certificate, int((solution.mode == st.Mode.SLIDE).sum())
-    options = ", ".join(f"{name}={value}" for name, value in vars(problem.law).items() if value)
+    changed = {each.name: getattr(problem.law, each.name) for each in fields(problem.law)}
+    defaults = {each.name: each.default for each in fields(problem.law)}
+    options = ", ".join(f"{name}={value}" for name, value in changed.items() if value != defaults[name])
     law = f"{type(problem.law).__name__}({options})"
     beyond = f"{certificate.beyond_cone:.0e}" if isinstance(problem.law, (st.Coulomb, st.BoxFriction)) else "–"
     print(

@@ -134,7 +134,8 @@ class Ledger:
         self.model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
         self.model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
         self.before, self.after = mujoco.MjData(self.model), mujoco.MjData(self.model)
-        self.recovery, self.in_one = stepper.recovery, isinstance(stepper, st.TimeStepping)
+        self.in_one = isinstance(stepper, st.TimeStepping)
+        self.recovery = stepper.recoveries[0] if self.in_one else stepper.recovery
         turning = [
             model.jnt_dofadr[j] + k
             for j in range(model.njnt)

@@ -1,4 +1,4 @@
-"""Sliding, spin and rolling bounded apart, each by a disc of its own [AcaryBremond2013]:
+"""Sliding, spin and rolling bounded apart, each by a disc of its own, as rolling is in [AcaryBourrier2021]:
 
     |p_slide| <= mu p_n,      |p_spin| <= mu p_n,      |p_roll| <= mu p_n
 
