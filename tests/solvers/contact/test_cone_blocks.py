@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stiction.arrays.vectors import THREE
 from stiction.solvers.contact.cone_newton.blocks import SIZE, Blocks, of_free_bodies, order_bodies
 from stiction.solvers.contact.cone_newton.one_contact import Contacts
 from stiction.solvers.contact.cone_newton.system import OPEN, System, solve_again, solve_system
@@ -32,7 +33,10 @@ def contacts_of(pairs, seed):
     rows = rng.normal(size=(n, 3, 12))
     for i in range(n):
         rows[i, :, segments[i, 1] + segments[i, 3] :] = 0.0
-    return Contacts(rows, segments, np.zeros((n, 3)), np.zeros(n), np.zeros((n, 3, 3)), np.ones(n))
+    return Contacts(
+        THREE, False, rows, segments, np.zeros((n, 3)), np.zeros(n), np.zeros((n, 3, 3)), np.ones(n),
+        np.zeros((0, 3, 3)),
+    )  # fmt: skip
 
 
 def laws(contacts, m, blocks, seed, stiffness=1.0):
