@@ -65,12 +65,13 @@ def test_attempts_begin_where_they_say():
 
 
 def test_nothing_is_tried_twice():
-    for chain in (*CHAINS.values(), cone_chain(1e-12, False), cone_chain(1e-12, True)):
+    both = (False, True)
+    for chain in (*CHAINS.values(), *(cone_chain(1e-12, many, turning) for many in both for turning in both)):
         assert len(set(chain)) == len(chain)
 
 
 def test_the_last_attempts_are_not_made_with_many_contacts():
-    few, many = cone_chain(1e-12, False), cone_chain(1e-12, True)
+    few, many = cone_chain(1e-12, False, False), cone_chain(1e-12, True, False)
     assert few[: len(many)] == many
     assert [str(attempt) for attempt in few[len(many) :]] == [
         "ConeNewton, begun afresh",
