@@ -41,7 +41,7 @@ def wrap(
     """The same environment, stepped with our contact: `env = st.gym.wrap(gymnasium.make("Hopper-v5"))`.
 
     env: one on Gymnasium's MujocoEnv, inside any wrappers, or a vector of such in this process (`SyncVectorEnv`)
-    ignore: refused features of its model that are to be ignored, see `Scene`
+    ignore: features of its model that are to be ignored, see `Scene`
 
     A step whose contact problem is not solved raises SolveFailed; the environment then is in the state before the
     failed step and can be reset. `env.unwrapped.contact.report` tells about the last step.

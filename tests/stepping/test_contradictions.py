@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import stiction as st
+from stiction.stepping import contradictions
 
 WALLS = """<mujoco><option timestep="0.002"/><worldbody>
   <geom name="left" type="box" pos="-.199 0 .1" size=".1 .1 .1"/>
@@ -68,6 +69,17 @@ def test_what_agrees_is_taken_back_meanwhile():
     data, reports = stepped(xml, 100)
     assert all(report.ok for report in reports)
     assert data.qpos[3] == pytest.approx(0.1, abs=1e-4)
+
+
+def test_what_is_not_solved_moves_nothing(monkeypatch):
+    """The least squares are solved as any other problem is, and may fail as any other: then nothing is taken back."""
+    solve = contradictions.solve
+    monkeypatch.setattr(
+        contradictions, "solve", lambda *given, **more: solve(*given, **more)._replace(status=st.Status.RAY)
+    )
+    data, reports = stepped(WALLS.format(limit=""), 3, start=0.0005)
+    assert data.qpos[0] == 0.0005
+    assert all(len(report.contradictions) == 2 for report in reports)
 
 
 def test_no_contradiction_is_told_where_there_is_none():

@@ -167,6 +167,15 @@ def test_events_refuse_torsion_and_say_what_to_do():
         simulated(model, data, stepper=st.EventDriven())[0].step()
 
 
+def test_turning_sets_no_scale_where_nothing_resists_it():
+    """Rates of turning are in rad/s: beside them a velocity of a contact would look like rounding."""
+    model, data = ball(6, "0 0 0")
+    data.qvel[5] = 1e6
+    report = st.step(model, data)
+    assert not report.solution.problem.rows[:, 3:].any()
+    assert report.certificate.scale < 1.0
+
+
 def test_ignored_torsion_lets_a_ball_spin_on():
     model, data = ball(4, "0.5 0.01 0")
     data.qvel[5] = 3.0

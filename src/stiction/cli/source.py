@@ -52,7 +52,7 @@ class Reading:
     ] = None
     ignore: Annotated[
         tuple[str, ...],
-        Parameter(help="Refused feature to ignore: `torsion`, `surfacevel`; may be repeated.", group=FILES, negative="",
+        Parameter(help="Feature to ignore: `torsion`, `surfacevel`; may be repeated.", group=FILES, negative="",
                   show_default=False),
     ] = ()  # fmt: skip
 

@@ -430,7 +430,7 @@ def part_of(contact, where, c, mu):
     """The factor of tangent c, from 1 on, that turns the ellipse of friction into a disc."""
     own = floats(contact + where[FRICTION])[c - 1]
     if mu == 0.0:
-        return 1.0
+        return 1.0 if c < 3 else 0.0  # without friction, rates of turning must set no scale of velocities
     return own / mu if own > MIN_MU else 0.0
 
 

@@ -2,12 +2,13 @@
 
 With M = G Gᵀ and x = Gᵀ v the mass becomes one, a row a becomes G⁻¹ a, and
 
-    x = x_free + sum_i L_iᵀ p_i,      u_i = L_i x + b_i,      L_i the three rows of contact i
+    x = x_free + sum_i L_iᵀ p_i,      u_i = L_i x + b_i,      L_i the rows of contact i
 
 G is upper triangular: velocities of a tree are numbered from its root, so that neither the factor nor a row ever
 touches more than a body's ancestors.
 
-Contact i is divided by its own size, s_i = 1 / sqrt(trace(L_i L_iᵀ) / 3), and velocities by τ, the largest free
+A contact has three rows, n, t1, t2, or six with torsion and rolling. It is divided by its own size,
+s_i = 1 / sqrt(trace / 3) with the trace of L_i L_iᵀ over the first three, and velocities by τ, the largest free
 velocity of a contact that can close in this step: impulses come back as p_i = s_i τ p̂_i. A contact can close if its
 gap_rate is not beyond what the energy of its island allows it to approach at; one that cannot sets no scale.
 

@@ -98,10 +98,10 @@ class ContactSolution(NamedTuple):
 
     status: SOLVED if and only if the certificate passes at `tolerance`
     velocity: (m,) generalized velocities; empty for a problem in Delassus form
-    impulse: (n, 3) n, t1, t2, in N s, as it acts on body 2
+    impulse: (n, d) n, t1, t2 and, where d is 6, spin and rolling, in N s, as it acts on body 2
     joint_impulse: (j,)
     mode: (n,) of each contact, a `Mode`
-    contact_velocity: (n, 3) relative velocities u, gap rate included
+    contact_velocity: (n, d) relative velocities u, gap rate included
     history: residuals, pass by pass, of solvers that record them
     problem: what was solved
     """

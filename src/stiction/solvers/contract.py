@@ -83,7 +83,7 @@ class Proposal(NamedTuple):
 
 
 class ContactProposal(NamedTuple):
-    """What a contact solver claims: impulses n, t1, t2 in N s; velocities follow from them."""
+    """What a contact solver claims: impulses along the rows of each contact, in N s; velocities follow from them."""
 
     status: Status
     iterations: int

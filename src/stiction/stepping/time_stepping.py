@@ -62,9 +62,9 @@ class TimeStepping:
     on_failure: what a step does whose contact problem is not solved: "raise" SolveFailed, nothing having moved, or go
         on with the "best" answer that adds no energy; `report.ok` is False then, and the certificate says how far off
 
-    Overlaps and errors of joints that contradict each other make no step fail: velocities then obey the laws with
-    nothing taken back, positions are put right apart from them as far as that agrees, and `report.contradictions` names
-    what is left.
+    Overlaps and errors of joints that contradict each other make no step fail, nor do those that no solver takes back:
+    velocities then obey the laws with nothing taken back, which is what the certificate is about; positions are put
+    right apart from them as far as that agrees. `report.contradictions` names what is left, the trace tells of it.
     """
 
     recovery: float | None = None
@@ -160,8 +160,9 @@ class TimeStepping:
             quiet = solve(still(problem), solver, tolerance=self.tolerance, throw=False)
             if quiet.ok:
                 taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, self.recoveries[0])
-                line = "overlaps and joint errors contradict each other: taken back apart from velocities"
-                return quiet._replace(trace=(*quiet.trace, line)), taken
+                tried = () if failed is None else failed.trace
+                line = "overlaps and joint errors are taken back apart from velocities"
+                return quiet._replace(trace=(*tried, *quiet.trace, line)), taken
             failed = quiet if failed is None else failed
         assert failed is not None
         if self.on_failure == "raise":

@@ -6,7 +6,8 @@
 dp = a - G du: an open contact loses its impulse, a closed one stops its normal velocity and, if it sticks, its
 tangential one, softened by ε; the friction of a sliding one stays on the cone and turns with its velocity. With
 dx = Lᵀ dp this is a system in velocity space, (I + sum of L_iᵀ G_i L_i) dx = Lᵀ a, of size m for any number of
-contacts; the 3n × 3n Delassus matrix may be singular. ε follows the residual to zero.
+contacts; the Delassus matrix of all contacts may be singular. ε follows the residual to zero. Torsion and rolling are
+three more tangents: the disc is a ball in five directions, or one for each part (`apart`).
 
 Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
 sweeps of exact one-contact solves come first. If Newton's method stalls, cycles start it again from the best point
