@@ -8,7 +8,6 @@ needs none of them for this.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import subprocess
@@ -22,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.arrays.prebuilt import ARRAYS, DATA, LEVELS, fields_of, kind, name_of
+from stiction.arrays.calls import UNKNOWN, kind, kinds_of, name_of, named
+from stiction.arrays.prebuilt import LEVELS
 from stiction.arrays.sources import sources
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def note(path: Path) -> None:
 
     def noted(kernel: Kernel, *given: Any) -> Any:
         if not within:
-            calls[name_of(kernel), ",".join(map(kind, given))] = None
+            calls[name_of(kernel), kinds_of(given)] = None
         within.append(kernel)
         try:
             return kernel.py_func(*given)
@@ -126,9 +126,9 @@ def note(path: Path) -> None:
         with suppress(StictionError), np.errstate(all="ignore"):  # solvers may fail; their calls are noted
             task()
     for name, kinds in calls:
-        if "-" in kinds:
+        if UNKNOWN in kinds:
             print(f"not built: {name} ({kinds})", file=sys.stderr)
-    path.write_text(json.dumps([call for call in calls if "-" not in call[1]]))
+    path.write_text(json.dumps([call for call in calls if UNKNOWN not in call[1]]))
 
 
 def families() -> Iterator[Callable[[], Any]]:
@@ -170,7 +170,7 @@ def write_objects(notes: Path, folder: Path, level: str) -> None:
     """Machine code of all noted calls, and the table of their symbols."""
     import llvmlite.binding as llvm
 
-    from stiction.arrays.linking import KNOWN
+    from stiction.arrays.linking import KNOWN, compiled
 
     if not KNOWN:
         raise SystemExit("this version of Numba has other internals than `stiction.arrays.linking` knows")
@@ -178,173 +178,25 @@ def write_objects(notes: Path, folder: Path, level: str) -> None:
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_default_triple())
     machine = target.create_target_machine(cpu=level, features="", opt=3, reloc="pic", codemodel="default")
+    see_structs()
     table: dict[str, dict[str, list[Any]]] = {}
     for number, (name, kinds) in enumerate(json.loads(notes.read_text())):
-        module, symbol, results = compiled_call(name, kinds)
-        code = llvm.parse_bitcode(module.as_bitcode())
-        code.get_function(symbol).name = f"stiction_{number}"
-        (folder / f"{number:04d}.o").write_bytes(machine.emit_object(code))
-        table.setdefault(name, {})[kinds] = [f"stiction_{number}", results]
+        made = compiled(named(name), kinds, f"stiction_{number}", machine)
+        if made is None:
+            raise SystemExit(f"{name} returns more than numbers")
+        (folder / f"{number:04d}.o").write_bytes(made.machine_code)
+        table.setdefault(name, {})[kinds] = list(made[:3])
     (folder / "table.json").write_text(json.dumps(table))
 
 
-def compiled_call(name: str, kinds: str) -> tuple[Any, str, Any]:
-    """The module, symbol and results of one kernel called with a block of words."""
-    from numba import types
+def see_structs() -> None:
+    """Have the kinds of arrays of MuJoCo's structs known; where there is no MuJoCo, there are none of them."""
+    with suppress(ImportError):
+        from stiction.bodies.structs import layouts
 
-    from stiction.arrays.linking import ForObject, Whole
-
-    kernel = named(name)
-    given = [type_of(each) for each in kinds.split(",")] if kinds else []
-    kernel.part.compile(tuple(given))
-    results = letters(kernel.part.overloads[tuple(given)].signature.return_type)
-    adaptor = adaptor_of(kernel, kinds.split(",") if kinds else [], given, results)
-    options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    options.pop("inline", None)
-    whole = Whole(adaptor, targetoptions=options, pipeline_class=ForObject)
-    arguments = (types.CPointer(types.int64),)
-    whole.compile(arguments)
-    built = whole.overloads[arguments]
-    return built.library._final_module, built.fndesc.mangled_name, results
-
-
-def type_of(kind: str) -> Any:
-    """Numba's type of an argument."""
-    from numba import from_dtype, types
-
-    if kind in "dq?":
-        return {"d": types.float64, "q": types.int64, "?": types.boolean}[kind]
-    if kind[0] == "<":
-        name, fields = fields_of(kind)
-        return types.NamedTuple([type_of(each) for each in fields], named(name))
-    if kind[0] == "R":
-        return types.Array(from_dtype(structs()[kind[1:].split(".")[0]]), int(kind[-1]), "C")
-    dtype = next(each for each, letter in ARRAYS.items() if letter == kind[0])
-    return types.Array(from_dtype(dtype), int(kind[1:]), "C")
-
-
-def named(name: str) -> Any:
-    """What `module:attribute` names."""
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
-
-
-def structs() -> dict[str, Any]:
-    """MuJoCo's structs by their hash."""
-    from stiction.arrays.prebuilt import layout_hash
-    from stiction.bodies.structs import layouts
-
-    shape = layouts()
-    return {layout_hash(each): each for each in (shape.model, shape.data)}
-
-
-def letters(kind: Any) -> Any:
-    """The kinds of results, as `prebuilt` reads them."""
-    from numba import types
-
-    if isinstance(kind, types.NoneType):
-        return None
-    if isinstance(kind, types.BaseTuple):
-        return [letters(each) for each in kind]
-    if isinstance(kind, types.Boolean):
-        return "?"
-    if isinstance(kind, types.Integer):
-        return "q"
-    if isinstance(kind, types.Float):
-        return "d"
-    raise SystemExit(f"a kernel that Python calls returns {kind}")
-
-
-def adaptor_of(kernel: Any, kinds: list[str], given: list[Any], results: Any) -> Any:
-    """A function of a block of words that calls the kernel with the arguments in it, and writes results after them."""
-    names: dict[str, Any] = {"kernel": kernel, "as_float": bits(True), "as_word": bits(False)}
-    lines, word = ["def adaptor(words):"], 0
-
-    def read(letter: str, numba_type: Any) -> str:
-        """The expression of one argument, or of one field of a tuple, from the next word."""
-        nonlocal word
-        place = f"words[{word}]"
-        word += 1
-        if letter in "dq?":
-            return {"d": f"as_float({place})", "q": place, "?": f"{place} != 0"}[letter]
-        names[f"array{word}"] = array_at(numba_type)
-        return f"array{word}({place})"
-
-    for i, (letter, numba_type) in enumerate(zip(kinds, given, strict=True)):
-        if letter[0] == "<":
-            name, fields = fields_of(letter)
-            names[f"record{i}"] = named(name)
-            parts = [read(*each) for each in zip(fields, numba_type.types, strict=True)]
-            lines.append(f"    given{i} = record{i}({', '.join(parts)})")
-        else:
-            lines.append(f"    given{i} = {read(letter, numba_type)}")
-    lines.append(f"    result = kernel({', '.join(f'given{i}' for i in range(len(kinds)))})")
-    for place, (path, letter) in enumerate(paths("result", results), word):
-        value = f"as_word({path})" if letter == "d" else f"1 if {path} else 0" if letter == "?" else path
-        lines.append(f"    words[{place}] = {value}")
-    exec("\n".join(lines), names)
-    return names["adaptor"]
-
-
-def paths(name: str, results: Any) -> list[tuple[str, str]]:
-    """How each number of the results is had from them, and its letter."""
-    if results is None:
-        return []
-    if isinstance(results, str):
-        return [(name, results)]
-    return [each for k, part in enumerate(results) for each in paths(f"{name}[{k}]", part)]
-
-
-def bits(to_float: bool) -> Any:
-    """The same eight bytes as the other type."""
-    from numba import types
-    from numba.extending import intrinsic
-
-    back, given = (types.float64, types.int64) if to_float else (types.int64, types.float64)
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def cast(typing: Any, value: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.bitcast(arguments[0], context.get_value_type(back))
-
-        return back(given), code
-
-    return cast
-
-
-def array_at(kind: Any) -> Any:
-    """An array, of the object at an address."""
-    from llvmlite import ir
-    from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-    from numba.np.arrayobj import make_array, populate_array
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def array(typing: Any, address: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            word = ir.IntType(64)
-
-            def at(address: Any, offset: int) -> Any:
-                place = builder.add(address, ir.Constant(word, offset))
-                return builder.load(builder.inttoptr(place, word.as_pointer()))
-
-            (address,) = arguments
-            shape, strides = at(address, DATA + 16), at(address, DATA + 24)
-            made = make_array(kind)(context, builder)
-            populate_array(
-                made,
-                data=builder.inttoptr(at(address, DATA), made.data.type),
-                shape=cgutils.pack_array(builder, [at(shape, 8 * k) for k in range(kind.ndim)], word),
-                strides=cgutils.pack_array(builder, [at(strides, 8 * k) for k in range(kind.ndim)], word),
-                itemsize=ir.Constant(word, context.get_abi_sizeof(context.get_data_type(kind.dtype))),
-                meminfo=None,
-            )
-            return made._getvalue()
-
-        return kind(types.int64), code
-
-    return array
+        for each in layouts():
+            if isinstance(each, np.dtype):
+                kind(np.zeros(1, each))
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ Each case is a process of its own with a copy of the few modules that matter and
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -33,8 +32,9 @@ def beyond(x):
     return x[len(x)]
 """
 RUN = """
+import sys
 from stiction.solvers.caller import outer
-print(outer(20), sum(outer.whole.stats.cache_hits.values()))
+print(outer(20), "compiled" if "numba" in sys.modules else "loaded")
 """
 NOWHERE = "/dev/null/nowhere"  # below a file: cannot be made, not even by root
 
@@ -80,10 +80,10 @@ def files(base: Path) -> list[Path]:
 
 
 def test_a_second_process_loads_what_the_first_compiled(package):
-    assert quietly(run(package)) == "42 0"
+    assert quietly(run(package)) == "42 compiled"
     kept = files(package / "__pycache__")
     assert len(kept) == 1  # the callee is a part of its caller
-    assert quietly(run(package)) == "42 1"
+    assert quietly(run(package)) == "42 loaded"
     assert files(package / "__pycache__") == kept
     assert not list(package.rglob("*.part"))
 
@@ -96,32 +96,32 @@ def test_a_callee_edited_in_another_file_is_noticed_and_old_caches_go(package):
     (package / "__pycache__" / "kernels" / "something else").touch()
     for number in (1, 2):
         (package / "problems" / "callee.py").write_text(CALLEE.format(number))
-        assert quietly(run(package)) == f"{2 * (20 + number)} 0"
+        assert quietly(run(package)) == f"{2 * (20 + number)} compiled"
     left = {path.name for path in (package / "__pycache__" / "kernels").iterdir()}
     assert len(left) == 4
     assert {old[0].name, "something else"} < left
 
 
 def test_the_folder_of_the_user_is_the_base(package, tmp_path):
-    assert quietly(run(package, NUMBA_CACHE_DIR=str(tmp_path / "mine"))) == "42 0"
+    assert quietly(run(package, NUMBA_CACHE_DIR=str(tmp_path / "mine"))) == "42 compiled"
     assert len(files(tmp_path / "mine")) == 1
     assert not files(package)
     elsewhere = run(package, NUMBA_CACHE_DIR=NOWHERE)
-    assert with_one_warning(elsewhere, f"cannot be kept in {NOWHERE}") == "42 0"
+    assert with_one_warning(elsewhere, f"cannot be kept in {NOWHERE}") == "42 compiled"
     assert len(files(package)) == 1
 
 
 def test_a_package_that_cannot_be_written_uses_the_folder_of_the_user(package, tmp_path):
     (package / "__pycache__").touch()
-    assert quietly(run(package, HOME=str(tmp_path / "home"))) == "42 0"
+    assert quietly(run(package, HOME=str(tmp_path / "home"))) == "42 compiled"
     assert len(files(tmp_path / "home")) == 1
-    assert quietly(run(package, HOME=str(tmp_path / "home"))) == "42 1"
+    assert quietly(run(package, HOME=str(tmp_path / "home"))) == "42 loaded"
 
 
 @pytest.mark.parametrize("home", [NOWHERE, pytest.param("/proc", marks=pytest.mark.slow)])
 def test_without_any_folder_the_work_goes_on(package, home):
     (package / "__pycache__").touch()
-    assert with_one_warning(run(package, HOME=home), "no folder to keep compiled kernels in") == "42 0"
+    assert with_one_warning(run(package, HOME=home), "no folder to keep compiled kernels in") == "42 compiled"
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_a_full_disk(package, fault, told):
     pytest.importorskip("resource")
     full = "def full(*_): raise OSError(28, 'No space left on device')"
     ended = run(package, f"import pathlib\nimport stiction.arrays.compiled\n{full}\n{fault}\n{RUN}")
-    assert with_one_warning(ended, told) == "42 0"
+    assert with_one_warning(ended, told) == "42 compiled"
     left = [path for path in (package / "__pycache__").rglob("*") if path.is_file()]
     assert left == []
-    assert quietly(run(package)) == "42 0"
+    assert quietly(run(package)) == "42 compiled"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_full_disk(package, fault, told):
     ],
 )
 def test_damaged_files_are_compiled_anew(package, damage):
-    assert quietly(run(package)) == "42 0"
+    assert quietly(run(package)) == "42 compiled"
     for path in files(package):
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 1  # in the machine code, which would be run
@@ -169,17 +169,17 @@ def test_damaged_files_are_compiled_anew(package, damage):
                 "flipped": bytes(content),
             }[damage]
         )
-    assert with_one_warning(run(package), "is damaged and is compiled anew") == "42 0"
-    assert quietly(run(package)) == "42 1"  # it has mended itself
+    assert with_one_warning(run(package), "is damaged and is compiled anew") == "42 compiled"
+    assert quietly(run(package)) == "42 loaded"  # it has mended itself
 
 
 @pytest.mark.slow
-def test_what_the_checksum_lets_through_is_not_trusted_either(package):
-    assert quietly(run(package)) == "42 0"
+@pytest.mark.parametrize("content", ["no kernel", '"no kernel"'])
+def test_what_the_checksum_lets_through_is_not_trusted_either(package, content):
+    assert quietly(run(package)) == "42 compiled"
     for path in files(package):
-        for content in (pickle.dumps("no kernel"), b"\x80\x05garbage"):
-            path.write_bytes(zlib.crc32(content).to_bytes(4, "big") + content)
-    assert with_one_warning(run(package), "is damaged") == "42 0"
+        path.write_bytes(zlib.crc32(content.encode()).to_bytes(4, "big") + content.encode())
+    assert with_one_warning(run(package), "is damaged") == "42 compiled"
 
 
 def test_bounds_that_are_checked_have_a_cache_of_their_own(package):
@@ -197,17 +197,11 @@ def test_functions_of_no_file_and_without_compilation(package):
     assert quietly(run(package, code, NUMBA_DISABLE_JIT="1")) == "2"
 
 
-def test_a_numba_with_other_internals_keeps_kernels_itself(package):
-    hidden = "import numba.core.caching\nimport numba.misc.appdirs\ndel numba.misc.appdirs.AppDirs\n"
-    assert quietly(run(package, f"{hidden}{RUN}")) == "42 0"
+def test_a_numba_with_other_internals_compiles_and_keeps_kernels_itself(package):
+    hidden = "import numba.core.codegen\ndel numba.core.codegen.JITCodeLibrary\n"
+    assert quietly(run(package, f"{hidden}{RUN}")) == "42 compiled"
     assert list(package.rglob("*.nbi"))
     assert not files(package)
-
-
-def test_a_numba_with_other_libraries_compiles_each_kernel_by_itself(package):
-    hidden = "import numba.core.codegen\ndel numba.core.codegen.JITCodeLibrary\n"
-    assert quietly(run(package, f"{hidden}{RUN}")) == "42 0"
-    assert len(files(package)) == 2
 
 
 def test_compiling_that_takes_long_is_announced_once(package):
@@ -216,7 +210,7 @@ def test_compiling_that_takes_long_is_announced_once(package):
     ended = run(package, program, STICTION_NOTICE="1")
     assert ended.stderr == "stiction: compiling kernels (once; later runs load them from the cache) ...\n"
     assert run(package, program, STICTION_NOTICE="1").stderr == ""  # now they are
-    assert quietly(run(package, program, NUMBA_CACHE_DIR=str(package.parent), STICTION_NOTICE="0")) == "42 0"
+    assert quietly(run(package, program, NUMBA_CACHE_DIR=str(package.parent), STICTION_NOTICE="0")) == "42 compiled"
 
 
 def test_every_kernel_lies_in_a_source_that_is_hashed():

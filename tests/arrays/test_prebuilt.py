@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stiction.arrays import prebuilt
+from stiction.arrays import calls, prebuilt
 
 
 class Pair(NamedTuple):
@@ -160,17 +160,15 @@ def test_what_cannot_be_loaded_is_compiled(package, damage):
 
 def test_kinds_of_arguments():
     record = np.zeros(1, np.dtype([("a", np.int32), ("b", np.float64)]))
-    kinds = [
-        prebuilt.kind(each) for each in (1.0, 2, True, np.float64(1), np.int64(1), np.zeros((2, 3)), np.ones(3, int))
-    ]
+    kinds = [calls.kind(each) for each in (1.0, 2, True, np.float64(1), np.int64(1), np.zeros((2, 3)), np.ones(3, int))]
     assert kinds == ["d", "q", "?", "d", "q", "D2", "Q1"]
-    assert prebuilt.kind(np.zeros((4, 4))[:, :2]) == prebuilt.kind(None) == prebuilt.kind((1, 2)) == "-"
-    assert prebuilt.kind(Pair(np.zeros(2), 1)) == f"<{__name__}:Pair|D1|q>"
-    assert prebuilt.kind(Pair(None, 1)) == "-"
-    assert (
-        prebuilt.kind(record) == prebuilt.kind(record.copy()) != prebuilt.kind(np.zeros(1, np.dtype([("a", np.int32)])))
-    )
+    assert calls.kind(np.zeros((4, 4))[:, :2]) == calls.kind(None) == "-"
+    assert calls.kind(Pair(np.zeros(2), 1)) == f"<{__name__}:Pair|D1|q>"
+    assert calls.kind(Pair(None, 1)) == "-"
+    assert calls.kind((1, Pair(2.0, (True,)))) == f"<|q|<{__name__}:Pair|d|<|?>>>"
+    assert calls.split(f"d,{calls.kind((1, Pair(2.0, (True,))))},q") == ["d", calls.kind((1, Pair(2.0, (True,)))), "q"]
+    assert calls.kind(record) == calls.kind(record.copy()) != calls.kind(np.zeros(1, np.dtype([("a", np.int32)])))
 
 
 def test_arrays_are_laid_out_as_the_libraries_take_them_to_be():
-    assert prebuilt.array_is_as_known()
+    assert calls.array_is_as_known()

@@ -1,9 +1,10 @@
 """How kernels are compiled, and where they write.
 
 A kernel is plain Python over arrays and numbers. What it runs is found at its first call: machine code that came with
-the package (`prebuilt`), else what Numba makes of it (`linking`), which is kept on disk for exactly these sources
-(`kernel_cache`). A kernel allocates nothing: everything it writes lies in a `Workspace` handed in, which is kept per
-thread and grows to the largest problem seen. Numba is imported when something has to be compiled, and not before.
+the package (`prebuilt`), that an earlier process kept on disk for exactly these sources (`kernel_cache`), or that Numba
+makes of it now (`linking`); `calls` has how it is called. A kernel allocates nothing: everything it writes lies in a
+`Workspace` handed in, which is kept per thread and grows to the largest problem seen. Numba is imported when something
+has to be compiled, and not before.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stiction.arrays.calls import Code
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Reassociation lets sums be vectorized; NaN and infinity keep their meaning, because bounds are infinite.
@@ -37,6 +40,9 @@ def is_compiled() -> bool:
     return os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in ("", "0")
 
 
+_making = threading.RLock()  # no kernel is compiled twice
+
+
 class Kernel:
     """A compiled function; to Numba, which compiles the kernels that call it, it is one of its own (`part`)."""
 
@@ -51,11 +57,51 @@ class Kernel:
         return self.run(*given)
 
     def first(self, *given: Any) -> Any:
-        """Find out what calls from Python run."""
-        from stiction.arrays.prebuilt import chooser
+        """Find out what calls from Python run: by the kinds of their arguments."""
+        from stiction.arrays.calls import kinds_of
 
-        self.run = chooser(self) or self.whole
-        return self.run(*given)
+        calls: dict[str, Any] = {}
+
+        def choose(*given: Any) -> Any:
+            kinds = kinds_of(given)
+            call = calls.get(kinds)
+            if call is None:
+                call = calls[kinds] = self.call(kinds)
+            return call(*given)
+
+        self.run = choose
+        return choose(*given)
+
+    def call(self, kinds: str) -> Any:
+        """What a call with arguments of these kinds runs."""
+        from stiction.arrays.calls import call_of
+
+        code = self.code(kinds)
+        return self.whole if code is None else call_of(code, kinds, not self.targetoptions.get("nogil"))
+
+    def code(self, kinds: str) -> Code | None:
+        """The machine code for these kinds: shipped, kept, or made now; None where it is for Numba's dispatcher."""
+        from stiction.arrays.calls import UNKNOWN, array_is_as_known, name_of
+        from stiction.arrays.prebuilt import library
+        from stiction.arrays.sources import unusual
+
+        if UNKNOWN in kinds or unusual() or not array_is_as_known():
+            return None
+        shipped = library()
+        found = shipped.find(name_of(self), kinds) if shipped is not None else None
+        if found is None:
+            from stiction.arrays.kernel_cache import keep, kept, loaded, symbol
+
+            with _making:
+                found = kept(self, kinds)
+                if found is None:
+                    from stiction.arrays.linking import compiled
+
+                    made = compiled(self, kinds, symbol(self, kinds))
+                    if made is not None:
+                        keep(self, kinds, made)
+                        found = loaded(made)
+        return found
 
     @cached_property
     def whole(self) -> Any:
@@ -79,9 +125,9 @@ class Kernel:
 
     def for_arguments(self, *given: Any) -> Any:
         """What a call with arguments of these kinds runs, without the search for it that every call begins with."""
-        from stiction.arrays.prebuilt import bound
+        from stiction.arrays.calls import kinds_of
 
-        return bound(self, given) or self.whole.compile(tuple(map(numba_type, given)))
+        return self.call(kinds_of(given))
 
     def __repr__(self) -> str:
         return f"<kernel {self.__module__}.{self.__qualname__}>"
@@ -106,12 +152,6 @@ class Built:
 def built(make: Callable[[], Any], written: Callable[..., Any]) -> Any:
     """What kernels use: `make()`, compiled by Numba, or as it is written where nothing is compiled."""
     return Built(make, written) if is_compiled() else written
-
-
-def numba_type(value: Any) -> Any:
-    from numba import typeof
-
-    return typeof(value)
 
 
 def made(function: F, options: dict[str, Any], as_written: bool = False) -> F:
@@ -151,20 +191,6 @@ def minima(function: F) -> F:
 def shared(function: F) -> F:
     """A function that Python runs as it is written, and kernels call: sizes of workspaces."""
     return made(function, {}, as_written=True)
-
-
-def as_read_only(typing: Any, array: Any) -> Any:
-    return array.copy(readonly=True)(array), lambda context, builder, signature, arguments: arguments[0]
-
-
-def make_read_only() -> Any:
-    from numba.extending import intrinsic
-
-    return intrinsic(as_read_only)
-
-
-# The same array as one that is only read: kernels are compiled once for arrays of problems, which are, and of steps.
-read_only = built(make_read_only, lambda array: array)
 
 
 class Workspace(NamedTuple):

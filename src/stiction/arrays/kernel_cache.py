@@ -1,153 +1,114 @@
-"""Where compiled kernels are kept between processes.
+"""Where compiled kernels are kept between processes, and how they are loaded: with LLVM, without Numba.
 
-Numba has a cache of its own, with three faults that matter here: it does not notice a change of a kernel that is called
-from another file, it mixes code with and without checked bounds, and when its folder cannot be written, is full or
-damaged, the solve ends in an exception. So kernels are kept by this module instead, one file a kernel and signature:
+There is one file a kernel and kinds of arguments:
 
-    <base>/<hash of all sources that hold kernels>/<hash of versions and flags>/<kernel>-<hash of the signature>.kernel
+    <base>/<hash of all sources that hold kernels>/<hash of versions and processor>/<kernel>-<hash of the kinds>.kernel
 
 The base is the first that can be written of `NUMBA_CACHE_DIR`, the package's own `__pycache__` and the user's cache
-folder. A file holds a checksum, the key and the machine code; it appears whole or not at all. Whatever goes wrong here
-costs a compilation and one `RuntimeWarning`, never an answer.
+folder. A file holds a checksum, a line that tells what it is, and the machine code as a compiler writes it (an object
+file); it appears whole or not at all. Whatever goes wrong here costs a compilation and one `RuntimeWarning`, never an
+answer.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
+import json
 import os
-import pickle
 import re
 import shutil
 import sys
 import tempfile
+import threading
 import uuid
 import warnings
 import zlib
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import llvmlite
-import numba
-from numba.core import config
-
-try:
-    from numba.core.caching import NullCache
-    from numba.core.compiler import CompileResult
-    from numba.core.serialize import dumps
-    from numba.misc.appdirs import AppDirs
-except ImportError:  # a version of Numba with other internals keeps its kernels itself
-    NullCache = CompileResult = None
-
+from stiction.arrays.calls import Code
 from stiction.arrays.sources import PACKAGE, sources
 
-FLAGS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "DEBUGINFO_DEFAULT", "FASTMATH")
+if TYPE_CHECKING:
+    from stiction.arrays.compiled import Kernel
+
 KEPT = 3  # states of the sources whose kernels are kept; the others belong to older ones
 STATE = re.compile(r"[0-9a-f]{16}")  # the name of the folder of one state
 CHECKSUM = 4  # bytes
+PROVIDED = {"numba_frexp": "frexp", "numba_ldexp": "ldexp"}  # what kernels call of Numba's own, and what it is in C
 
 
-def keep(dispatcher: Any) -> Any:
-    """Have what a dispatcher compiles kept on disk. Without compilation there is nothing to keep."""
-    if config.DISABLE_JIT:
-        return dispatcher
-    if internals_are_known(dispatcher):
-        dispatcher._cache = KernelCache(dispatcher.py_func)
-        return dispatcher
-    try:
-        dispatcher.enable_caching()
-    except RuntimeError as error:
-        warn_once(f"compiled kernels are not kept, every process compiles them anew: {error}")
-    return dispatcher
+class Made(NamedTuple):
+    """What a compiler made of a kernel."""
+
+    entry: str  # symbol of what is called with a block of words
+    kernel: str  # symbol of the kernel itself
+    results: str  # their kind
+    machine_code: bytes  # as an object file
 
 
-def internals_are_known(dispatcher: Any) -> bool:
-    """Whether a dispatcher has the place for a cache that this module fills."""
-    known = NullCache is not None and isinstance(getattr(dispatcher, "_cache", None), NullCache)
-    return known and hasattr(CompileResult, "_reduce") and hasattr(CompileResult, "_rebuild")
-
-
-class KernelCache:
-    """The compiled signatures of one function: Numba asks here before it compiles, and hands in what it compiled."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-        self.enabled = True
-
-    @property
-    def cache_path(self) -> str | None:
-        folder = places().folder
-        return None if folder is None else str(folder)
-
-    def enable(self) -> None:
-        self.enabled = True
-
-    def disable(self) -> None:
-        self.enabled = False
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compile result of an earlier process; None if there is none that can be read."""
-        target_context.refresh()  # what is unpickled refers to types that this registers
-        name, key = self.filed(sig, target_context.codegen())
-        for folder in places().folders if name else ():
-            path = folder / name
-            try:
-                found = path.read_bytes()
-            except OSError:
-                continue
-            try:
-                kept, payload = pickle.loads(checked(found))
-                if kept == key:
-                    return CompileResult._rebuild(target_context, *payload)
-            except Exception as error:  # damage shows itself in every way that unpickling can fail
-                warn_once(
-                    f"a compiled kernel is damaged and is compiled anew: {path} ({type(error).__name__}: {error})"
-                )
-                with contextlib.suppress(OSError):
-                    path.unlink()
-        return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        where = places()
-        name, key = self.filed(sig, data.codegen)
-        if where.folder is None or not name:
-            return
+def kept(kernel: Kernel, kinds: str) -> Code | None:
+    """The code that an earlier process compiled; None if there is none that can be read."""
+    name, key = filed(kernel, kinds)
+    for folder in places().folders if name else ():
+        path = folder / name
         try:
-            if any(not each.can_cache for each in data.lifted) or data.library.has_dynamic_globals:
-                raise ValueError(f"{self.function.__qualname__} uses lifted code or addresses of this process")
-            content = dumps((key, data._reduce()))
-            write_whole(where.folder / name, zlib.crc32(content).to_bytes(CHECKSUM, "big") + content)
-        except Exception as error:  # a full disk, a folder that was removed, something that cannot be pickled
-            if isinstance(error, OSError):
-                where.folder = None  # do not try again for each of some hundred kernels
-            warn_once(f"compiled kernels are not kept, the next process compiles them anew: {error}. {ADVICE}")
-
-    def flush(self) -> None:
-        """Forget what was kept of this function."""
-        folder = places().folder
-        for path in folder.glob(f"{title(self.function)}-*.kernel") if folder else ():
+            found = path.read_bytes()
+        except OSError:
+            continue
+        try:
+            head, machine_code = checked(found).split(b"\n", 1)
+            written, entry, symbol, results = json.loads(head)
+            if written == key:
+                return loaded(Made(entry, symbol, results, machine_code))
+        except Exception as error:  # damage shows itself in every way that reading can fail
+            warn_once(f"a compiled kernel is damaged and is compiled anew: {path} ({type(error).__name__}: {error})")
             with contextlib.suppress(OSError):
                 path.unlink()
-
-    def filed(self, sig: Any, codegen: Any) -> tuple[str, Any]:
-        """Name of the file and what must be found in it; no name for functions that come from no file."""
-        code = self.function.__code__
-        stamp = stamp_of(code.co_filename)
-        if not self.enabled or stamp is None:
-            return "", None
-        closure = self.function.__closure__
-        held = b"" if closure is None else dumps(tuple(cell.cell_contents for cell in closure))
-        # The processor is in `magic_tuple`. The text of a signature need not be unique: the key itself is compared too.
-        key = sig, codegen.magic_tuple(), hashlib.sha256(code.co_code + held).hexdigest()
-        place = code.co_filename, code.co_firstlineno, stamp, str(sig), *key[1:]
-        return f"{title(self.function)}-{hashlib.sha256(repr(place).encode()).hexdigest()[:24]}.kernel", key
+    return None
 
 
-def title(function: Any) -> str:
+def keep(kernel: Kernel, kinds: str, made: Made) -> None:
+    """For later processes."""
+    name, key = filed(kernel, kinds)
+    where = places() if name else None
+    if where is None or where.folder is None:
+        return
+    try:
+        content = json.dumps([key, *made[:3]]).encode() + b"\n" + made.machine_code
+        write_whole(where.folder / name, zlib.crc32(content).to_bytes(CHECKSUM, "big") + content)
+    except OSError as error:  # a full disk, a folder that was removed
+        where.folder = None  # do not try again for each of some hundred kernels
+        warn_once(f"compiled kernels are not kept, the next process compiles them anew: {error}. {ADVICE}")
+
+
+def filed(kernel: Kernel, kinds: str) -> tuple[str, str]:
+    """Name of the file and what must be found in it; no name for functions that come from no file."""
+    code = kernel.py_func.__code__
+    stamp = stamp_of(code.co_filename)
+    if stamp is None or kernel.py_func.__closure__:  # what a function within another holds cannot be compared
+        return "", ""
+    options = sorted((name, repr(value)) for name, value in kernel.targetoptions.items() if name != "fastmath")
+    fast = sorted(kernel.targetoptions.get("fastmath", ()))
+    place = code.co_filename, code.co_firstlineno, kernel.__qualname__, stamp, kinds, options, fast
+    key = hashlib.sha256(repr(place).encode()).hexdigest()
+    return f"{title(kernel)}-{key[:24]}.kernel", key
+
+
+def symbol(kernel: Kernel, kinds: str) -> str:
+    """A name for its machine code that no other has."""
+    return f"stiction_{filed(kernel, kinds)[1][:24] or uuid.uuid4().hex}"
+
+
+def title(kernel: Kernel) -> str:
     """Readable, and fit to begin the name of a file."""
-    words = re.sub(r"[^\w.]", "", f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}")
-    return f"{words[:60]}-{function.__code__.co_firstlineno}"
+    code = kernel.py_func.__code__
+    words = re.sub(r"[^\w.]", "", f"{Path(code.co_filename).stem}.{kernel.__qualname__}")
+    return f"{words[:60]}-{code.co_firstlineno}"
 
 
 def checked(found: bytes) -> bytes:
@@ -171,6 +132,37 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
+_loading = threading.Lock()
+
+
+def loaded(made: Made) -> Code:
+    """Machine code, in memory from now on."""
+    import llvmlite.binding as llvm
+
+    with _loading:
+        engine = memory()
+        engine.add_object_file(llvm.ObjectFileRef.from_data(made.machine_code))
+        engine.finalize_object()
+        entry, kernel = engine.get_function_address(made.entry), engine.get_function_address(made.kernel)
+    if not entry:
+        raise ValueError(f"it does not hold {made.entry}")
+    return Code(entry, kernel, made.results)
+
+
+@cache
+def memory() -> Any:
+    """LLVM's loader of machine code, which knows what kernels call: functions of C."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    process = ctypes.CDLL(None)
+    for name, own in PROVIDED.items():
+        llvm.add_symbol(name, ctypes.cast(getattr(process, own), ctypes.c_void_p).value)
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine()
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+
+
 class Places:
     """Folders that kernels are read from, and the one that they are written to; None if there is none."""
 
@@ -191,7 +183,7 @@ class Places:
             break
         if self.folder is None:
             warn_once(f"no folder to keep compiled kernels in: {', '.join(refused)}. Every process compiles. {ADVICE}")
-        elif refused and config.CACHE_DIR:
+        elif refused and os.environ.get("NUMBA_CACHE_DIR"):
             warn_once(f"compiled kernels cannot be kept in {refused[0]}; they are kept in {self.folder}")
 
 
@@ -204,9 +196,18 @@ def places() -> Places:
 def bases() -> list[Path]:
     """The folders to try, the user's own choice first."""
     checkout = f"stiction-{hashlib.sha256(str(PACKAGE).encode()).hexdigest()[:8]}"  # two of them share no folder
-    user = AppDirs(appname="numba", appauthor=False).user_cache_dir
-    chosen = [Path(config.CACHE_DIR).absolute() / checkout] if config.CACHE_DIR else []
-    return [*chosen, PACKAGE / "__pycache__" / "kernels", Path(user) / checkout]
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    mine = [Path(chosen).absolute() / checkout] if chosen else []
+    return [*mine, PACKAGE / "__pycache__" / "kernels", of_the_user() / "numba" / checkout]
+
+
+def of_the_user() -> Path:
+    """The user's folder for what can be made again."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def prepare(folder: Path) -> None:
@@ -227,10 +228,23 @@ def prune(base: Path) -> None:
 
 @cache
 def surroundings() -> str:
-    """Hash of the versions and flags that machine code depends on, besides sources and processor."""
-    versions = sys.implementation.cache_tag, sys.platform, numba.__version__, llvmlite.__version__
-    flags = [(name, getattr(config, name, None)) for name in FLAGS]
-    return hashlib.sha256(repr((versions, flags)).encode()).hexdigest()[:8]
+    """Hash of the versions and the processor that machine code depends on, besides sources."""
+    import llvmlite.binding as llvm
+
+    try:
+        compiler = version("numba")
+    except PackageNotFoundError:
+        compiler = ""
+    features = llvm.get_host_cpu_features().flatten()
+    parts = (
+        sys.implementation.cache_tag,
+        sys.platform,
+        compiler,
+        llvm.llvm_version_info,
+        llvm.get_host_cpu_name(),
+        features,
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
 
 
 @cache

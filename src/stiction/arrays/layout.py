@@ -57,7 +57,7 @@ def make_cut() -> Any:
                 steps.insert(0, builder.mul(steps[0], length))
             if context.enable_boundscheck:
                 end = builder.add(begin, builder.sdiv(steps[0], whole.itemsize))
-                room = builder.add(cgutils.unpack_tuple(builder, whole.shape)[0], number(1))
+                room = builder.add(whole.nitems, number(1))
                 cgutils.do_boundscheck(context, builder, end, room)
             made = make_array(part)(context, builder)
             populate_array(
@@ -70,8 +70,8 @@ def make_cut() -> Any:
     return cut
 
 
-# Part of a flat buffer as an array of this shape, which is a tuple.
-cut = built(make_cut, lambda buffer, start, shape: buffer[start : start + math.prod(shape)].reshape(shape))
+# Part of a contiguous buffer as an array of this shape, which is a tuple.
+cut = built(make_cut, lambda buffer, start, shape: buffer.reshape(-1)[start : start + math.prod(shape)].reshape(shape))
 
 
 class Field(NamedTuple):

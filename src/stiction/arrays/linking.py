@@ -4,12 +4,14 @@ Numba compiles every function as if it were called from Python: it gets a wrappe
 code is optimized together with that of all functions that it calls, and machine code is made of it. A function five
 calls below is so optimized five times over, and nearly all kernels are only ever called by other kernels.
 
-Here a kernel has two sides. Called from another kernel it is a `Part`: typed and lowered, and no more. Called from
-Python it is a `Whole`: linked with all parts below it, each once, then optimized once, and kept on disk
-(`kernel_cache`). The first solve takes a third of the time for it, and what is optimized together is no slower.
+Here a kernel has two sides. Called from another kernel it is a part: typed and lowered, and no more. Called from Python
+it is an object file: linked with all parts below it, each once, and with an entry that takes a block of words
+(`calls`), then optimized once, and kept on disk (`kernel_cache`) or shipped (`prebuilt`). What cannot be called so, and
+code with checked bounds, is a `Whole`: the same with Numba's own way to call it, and not kept. The first solve takes a
+third of the time for it, and what is optimized together is no slower.
 
 This uses places of Numba that are meant for extension (a pipeline's class, a dispatcher's class) and some that are
-not (libraries of code); where these are not as known, kernels are compiled as Numba does.
+not (libraries of code); where these are not as known, kernels are compiled and kept as Numba does.
 """
 
 from __future__ import annotations
@@ -17,13 +19,19 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from numba import njit
-from numba.core import event
+from llvmlite import binding as llvm
+from llvmlite import ir
+from numba import from_dtype, njit, types
+from numba.core import cgutils, event
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
-from stiction.arrays.kernel_cache import keep
+from stiction.arrays.calls import ARRAYS, DATA, NUMBERS, fields_of, named, split, struct_of, words_of
+from stiction.arrays.kernel_cache import PROVIDED, Made
 
 if TYPE_CHECKING:
     from stiction.arrays.compiled import Kernel
@@ -50,16 +58,19 @@ def whole(kernel: Kernel) -> Any:
     """The dispatcher that Python calls."""
     if not KNOWN:
         return kernel.part
-    return keep(Whole(kernel.py_func, targetoptions=dict(kernel.targetoptions), pipeline_class=ForPython))
+    return Whole(kernel.py_func, targetoptions=dict(kernel.targetoptions), pipeline_class=ForPython)
 
 
 def part(kernel: Kernel) -> Any:
     """The dispatcher that kernels call."""
     if not KNOWN:
         options = {name: value for name, value in kernel.targetoptions.items() if name != "nopython"}
-        return keep(njit(**options)(kernel.py_func))
+        alone = njit(**options)(kernel.py_func)
+        with suppress(RuntimeError):  # no place for a cache
+            alone.enable_caching()
+        return alone
     options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return CPUDispatcher(kernel.py_func, targetoptions=options, pipeline_class=ForKernels)
+    return Part(kernel.py_func, targetoptions=options, pipeline_class=ForKernels)
 
 
 def type_of_built(built: Any) -> Any:
@@ -102,6 +113,12 @@ event.register("numba:compile", Notice())
 
 if KNOWN:
 
+    class Part(CPUDispatcher):  # type: ignore[misc]
+        """A kernel as kernels call it: once for each types of arguments, whatever numbers a caller writes out."""
+
+        def get_call_template(self, args: Any, kws: Any) -> Any:
+            return super().get_call_template([types.unliteral(each) for each in args], kws)
+
     class Whole(CPUDispatcher):  # type: ignore[misc]
         """A kernel as Python calls it."""
 
@@ -134,11 +151,15 @@ if KNOWN:
             return HASH
 
         def __eq__(self, other: object) -> bool:
-            if isinstance(other, Flags) and self._values == other._values:
-                return True
-            return bool(super().__eq__(other))
+            if not isinstance(other, Flags):
+                return False
+            mine, others = self._values, other._values
+            return mine == others or all(
+                mine.get(name, DEFAULTS[name]) == others.get(name, DEFAULTS[name]) for name in {*mine, *others}
+            )
 
     HASH = hash(Flags())  # of the names of all flags, which is what Numba takes
+    DEFAULTS = Flags().values()
 
     class WholeLibrary(JITCodeLibrary):  # type: ignore[misc]
         """Code with all that it calls, optimized at once."""
@@ -154,20 +175,31 @@ if KNOWN:
                 manager.run(self._final_module, builder)
 
     class ForObject(Compiler):  # type: ignore[misc]
-        """The same, with a library whose code is written to a file and not run here (`building`)."""
+        """The same, with a library whose code is written to a file."""
+
+        apart = ""  # symbol of a function that is not to be compiled into its callers
 
         def __init__(
             self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
         ) -> None:
-            library = library or ObjectLibrary(target.codegen(), f"stiction-{next(_numbers)}")
+            if library is None:
+                library = ObjectLibrary(target.codegen(), f"stiction-{next(_numbers)}")
+                library.apart = self.apart
             super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
 
     class ObjectLibrary(WholeLibrary):
-        """A whole of which no machine code is made here."""
+        """A whole that is not run from here."""
+
+        apart = ""
 
         @property
         def codegen(self) -> Any:
             return NoEnvironment(self._codegen)
+
+        def _optimize_final_module(self) -> None:
+            if self.apart:
+                self._final_module.get_function(self.apart).add_function_attribute("noinline")
+            super()._optimize_final_module()
 
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()
@@ -226,3 +258,151 @@ def closure(libraries: list[Any]) -> list[Any]:
             if isinstance(library, PartLibrary):
                 left += reversed(library._linking_libraries)
     return list(found.values())
+
+
+def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made | None:
+    """A kernel for arguments of these kinds, as an object file; None if it cannot be called by a block of words.
+
+    name: of its entry; machine: LLVM's, for another processor than this
+    """
+    letters = split(kinds)
+    given = tuple(map(type_of, letters))
+    if not KNOWN:
+        return None
+    kernel.part.compile(given)
+    itself = kernel.part.overloads[given]
+    results = kind_of(itself.signature.return_type)
+    if results is None:
+        return None
+    # A kernel of its own beside its entry has an address by which other kernels can call it.
+    apart = not {"inline", "forceinline"} & set(kernel.targetoptions)
+    symbol = itself.fndesc.llvm_func_name if apart else ""
+    options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options.pop("inline", None)
+    pipeline = type("ForThis", (ForObject,), {"apart": symbol})
+    entry = Whole(entry_of(kernel, letters, given, results), targetoptions=options, pipeline_class=pipeline)
+    arguments = (types.CPointer(types.int64),)
+    entry.compile(arguments)
+    library = entry.overloads[arguments].library
+    module = llvm.parse_bitcode(library._final_module.as_bitcode())
+    if any(function.is_declaration and is_foreign(function.name) for function in module.functions):
+        return None
+    symbols = {entry.overloads[arguments].fndesc.mangled_name: name, symbol: f"{name}_kernel"}
+    for function in module.functions:
+        if function.name in symbols:
+            function.linkage, function.name = "external", symbols[function.name]
+        elif not function.is_declaration:
+            function.linkage = "internal"
+    machine = machine or library._codegen._tm
+    return Made(name, f"{name}_kernel" if apart else "", results, machine.emit_object(module))
+
+
+def is_foreign(symbol: str) -> bool:
+    """Whether machine code that calls it needs Numba in its process."""
+    return symbol not in PROVIDED and symbol.startswith(("numba_", "NRT_", "Py", "_Py"))
+
+
+def type_of(kind: str) -> Any:
+    """Numba's type of an argument."""
+    if kind in NUMBERS:
+        return {"d": types.float64, "q": types.int64, "?": types.boolean}[kind]
+    if kind[0] == "<":
+        name, fields = fields_of(kind)
+        inner = [type_of(each) for each in fields]
+        return types.BaseTuple.from_types(inner, named(name) if name else None)
+    letter, axes = kind[:-1], int(kind[-1])
+    dtype = struct_of(letter) if letter[0] == "R" else next(each for each, known in ARRAYS.items() if known == letter)
+    return types.Array(from_dtype(dtype), axes, "C")
+
+
+def kind_of(result: Any) -> str | None:
+    """The kind of results of this type; None if they are more than numbers."""
+    if isinstance(result, types.NoneType):
+        return ""
+    if isinstance(result, types.BaseTuple):
+        whose = getattr(result, "instance_class", tuple)
+        name = "" if whose is tuple else f"{whose.__module__}:{whose.__qualname__}"
+        fields = [kind_of(each) for each in result]
+        return None if None in fields else f"<{'|'.join([name, *map(str, fields)])}>"
+    if isinstance(result, types.Boolean):
+        return "?"
+    if isinstance(result, types.Integer):
+        return "q"
+    return "d" if isinstance(result, types.Float) else None
+
+
+def entry_of(kernel: Kernel, kinds: list[str], given: tuple[Any, ...], results: str) -> Any:
+    """A function of a block of words that calls the kernel with the arguments in it, and writes results after them."""
+    names: dict[str, Any] = {"kernel": kernel, "as_float": as_float, "as_word": as_word}
+    lines, word = ["def entry(words):"], 0
+
+    def read(kind: str, numba_type: Any) -> str:
+        """The expression of one argument, from the next words."""
+        nonlocal word
+        if kind[0] == "<":
+            name, fields = fields_of(kind)
+            values = ", ".join(map(read, fields, numba_type))
+            if not name:
+                return f"({values},)"
+            names[f"record{len(names)}"] = numba_type.instance_class
+            return f"record{len(names) - 1}({values})"
+        place = f"words[{word}]"
+        word += 1
+        if kind in NUMBERS:
+            return {"d": f"as_float({place})", "q": place, "?": f"{place} != 0"}[kind]
+        names[f"array{word}"] = array_at(numba_type)
+        return f"array{word}({place})"
+
+    values = ", ".join(map(read, kinds, given))
+    lines.append(f"    result = kernel({values})")
+    for place, (letter, path) in enumerate(words_of(results, "result") if results else (), word):
+        value = f"as_word({path})" if letter == "d" else f"1 if {path} else 0" if letter == "?" else path
+        lines.append(f"    words[{place}] = {value}")
+    exec("\n".join(lines), names)
+    return names["entry"]
+
+
+def cast(back: Any, given: Any) -> Any:
+    """The same eight bytes as another type."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def cast(typing: Any, value: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(back))
+
+        return back(given), code
+
+    return cast
+
+
+as_float, as_word = cast(types.float64, types.int64), cast(types.int64, types.float64)
+
+
+def array_at(kind: Any) -> Any:
+    """An array, of the object at an address."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def array(typing: Any, address: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word = ir.IntType(64)
+
+            def at(address: Any, offset: int) -> Any:
+                place = builder.add(address, ir.Constant(word, offset))
+                return builder.load(builder.inttoptr(place, word.as_pointer()))
+
+            (address,) = arguments
+            shape, strides = at(address, DATA + 16), at(address, DATA + 24)
+            made = make_array(kind)(context, builder)
+            populate_array(
+                made,
+                data=builder.inttoptr(at(address, DATA), made.data.type),
+                shape=cgutils.pack_array(builder, [at(shape, 8 * k) for k in range(kind.ndim)], word),
+                strides=cgutils.pack_array(builder, [at(strides, 8 * k) for k in range(kind.ndim)], word),
+                itemsize=ir.Constant(word, context.get_abi_sizeof(context.get_data_type(kind.dtype))),
+                meminfo=None,
+            )
+            return made._getvalue()
+
+        return kind(types.int64), code
+
+    return array

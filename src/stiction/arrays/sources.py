@@ -8,6 +8,11 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
+# Settings of Numba's by which kernels become other code than what is kept and shipped.
+UNUSUAL = (
+    "BOUNDSCHECK", "OPT", "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO",
+    "FASTMATH",
+)  # fmt: skip
 LAYERS = ("arrays", "bodies", "contacts", "problems", "solutions", "solvers", "stepping")  # all that kernels call
 
 
@@ -27,3 +32,8 @@ def source_files() -> list[str]:
         for folder, _, names in os.walk(PACKAGE / layer):
             found += [os.path.relpath(os.path.join(folder, name), PACKAGE) for name in names if name.endswith(".py")]  # noqa: PTH118
     return sorted(found)
+
+
+def unusual() -> list[str]:
+    """What was set of these."""
+    return [name for name in UNUSUAL if os.environ.get(f"NUMBA_{name}")]

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from stiction.arrays.compiled import Kernel, built, numba_type
-from stiction.arrays.prebuilt import bound
+from stiction.arrays.calls import kind, kinds_of
+from stiction.arrays.compiled import Kernel, built
 from stiction.optional import mujoco
 
 NAMES = ("libmujoco.so*", "libmujoco*.dylib", "mujoco.dll")
@@ -96,14 +96,8 @@ def address_of(kernel: Any, given: tuple[Any, ...], like: Any) -> int | None:
 
     None where kernels are not compiled here, or the result is of another type.
     """
-    if not isinstance(kernel, Kernel) or bound(kernel, given) is not None:
-        return None
-    kinds = tuple(map(numba_type, given))
-    kernel.whole.compile(kinds)
-    compiled = kernel.whole.overloads.get(kinds)
-    if compiled is None or compiled.signature.return_type != numba_type(like):
-        return None
-    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+    code = kernel.code(kinds_of(given)) if isinstance(kernel, Kernel) else None
+    return code.kernel if code is not None and code.kernel and code.results == kind(like) else None
 
 
 @cache

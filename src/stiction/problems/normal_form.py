@@ -24,7 +24,7 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import in_callers, kernel, read_only, sums
+from stiction.arrays.compiled import in_callers, kernel, sums
 from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import rows_dot
@@ -211,7 +211,7 @@ def whiten_posed(posed, white, zero):
             leave_free(posed, white, rank, i)
 
     # Bring contacts to unit size and velocities to units of τ.
-    runs = read_only(white.runs)
+    runs = white.runs
     unit_contacts(white.rows, runs, white.bias, white.scale)
     label_velocities(posed.trees, posed.segments, posed.joints, white.island)
     tau = set_pace(

@@ -7,7 +7,7 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import in_callers, kernel, read_only
+from stiction.arrays.compiled import in_callers, kernel
 from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows
@@ -71,7 +71,7 @@ def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse, 
     for j in range(len(x)):
         x[j] = white.free[j] * tau
     for i in range(len(impulse)):
-        add_rows(white.rows[i], read_only(white.runs[i]), over(at(impulse, i, zero), white.scale[i]), x)
+        add_rows(white.rows[i], white.runs[i], over(at(impulse, i, zero), white.scale[i]), x)
     unwhiten_velocity(white.factor, posed.trees, x, velocity)
 
     # Joint impulses follow from the difference to the motion without joints.

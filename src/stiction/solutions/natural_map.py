@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stiction.arrays.compiled import kernel, sums, workspace
+from stiction.arrays.layout import cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -378,7 +379,7 @@ def determine(H, z, size, unknowns, count, row_of, floats, ints):
     from one, 0 is the row being placed. row_of[j] is -1 where the pattern of zeros leaves no row for unknown j.
     """
     m = count
-    cost = floats[: m * m].reshape((m, m))
+    cost = cut(floats, 0, (m, m))
     f = m * m
     row_price, price, nearest = floats[f : f + m + 1], floats[f + m + 1 : f + 2 * m + 2], floats[f + 2 * m + 2 :]
     taken, before, visited = ints[: m + 1], ints[m + 1 : 2 * m + 2], ints[2 * m + 2 :]

@@ -16,8 +16,8 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import kernel, read_only, without_lock
-from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.compiled import kernel, without_lock
+from stiction.arrays.layout import Floats, Ints, cut, layout
 from stiction.errors import InvalidProblem, MissingDependency
 from stiction.problems.contact import ContactProblem
 from stiction.problems.islands import islands
@@ -323,16 +323,14 @@ def solve_case(posed, settings, work, impulse, velocity, zero):
         trim(white.rows, white.runs)
 
     # Propose: impulses from nothing, and the velocities that they cause.
-    given = Given(
-        white.rows, read_only(white.runs), white.free, white.bias, posed.friction, white.scale, white.pace, False
-    )
+    given = Given(white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, False)
     nothing = work.contact_velocity[:0]
     cone_newton(given, tau, nothing, CYCLES, STEPS, settings.aim, work.floats, work.ints, impulse, zero)
     respond(posed, white, tau, rank, impulse, work.response, velocity, work.joint_impulse, zero)
 
     # Judge, as `solve` does.
     judged = judge_problem(
-        TRUE_CONE, posed.friction, read_only(work.floats[:0].reshape((0, 2))), posed, white, work.judging, velocity,
+        TRUE_CONE, posed.friction, cut(work.floats, 0, (0, 2)), posed, white, work.judging, velocity,
         impulse, work.joint_impulse, work.contact_velocity, work.mode, zero,
     )  # fmt: skip
     return judged[0]

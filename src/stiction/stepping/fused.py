@@ -13,8 +13,8 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import kernel, read_only
-from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.compiled import kernel
+from stiction.arrays.layout import Floats, Ints, cut, layout
 from stiction.arrays.vectors import ZEROS
 from stiction.contacts.gather import (
     CONTACTS,
@@ -205,9 +205,9 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     set_rates(constraints, dt, settings.recovery, nothing, nothing, step.gap_rate)
     set_joints(constraints, dt, settings.joint_recovery, step.joint_rows, step.joint_rate)
     posed = Posed(
-        read_only(constraints.mass), read_only(constraints.starts), read_only(constraints.free),
-        read_only(constraints.rows), read_only(constraints.segments), read_only(constraints.friction),
-        read_only(step.gap_rate), read_only(step.joint_rows), read_only(step.joint_rate),
+        constraints.mass, constraints.starts, constraints.free,
+        constraints.rows, constraints.segments, constraints.friction,
+        step.gap_rate, step.joint_rows, step.joint_rate,
     )  # fmt: skip
 
     # Whiten: the normal form; redundant joints follow the independent ones.
@@ -223,7 +223,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     # Propose: impulses, and the velocities that they cause.
     given = Given(
         white.rows,
-        read_only(white.runs),
+        white.runs,
         white.free,
         white.bias,
         posed.friction,
@@ -237,7 +237,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse, zero)
 
     # Judge: an answer that is not certified is not written.
-    law, unknown = LawNumbers(CONE, 0, 0.0, False, 1.0, settings.apart), read_only(nothing.reshape((0, 2)))
+    law, unknown = LawNumbers(CONE, 0, 0.0, False, 1.0, settings.apart), cut(nothing, 0, (0, 2))
     judged = judge_problem(
         law, posed.friction, unknown, posed, white, work.judging, step.velocity, step.impulse, step.joint_impulse,
         step.contact_velocity, step.mode, zero,

@@ -23,6 +23,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel, workspace
 from stiction.arrays.dense import cholesky, cholesky_solve, dot
+from stiction.arrays.layout import cut
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import THREE, Three, at
 from stiction.solutions.status import Status
@@ -91,11 +92,10 @@ def violation_of(problem: ContactProblem, impulse: NDArray[np.float64], u: NDArr
 def relaxed(rows, segments, free, bias, mu, stages, tolerance, floats, impulse):
     """Fill `impulse`; returns Newton steps and the violation of the natural map."""
     n, m = len(rows), len(free)
-    matrix = floats[: m * m].reshape((m, m))
-    x, trial, gradient, step = floats[m * m : m * m + 4 * m].reshape((4, m))
+    matrix, vectors = cut(floats, 0, (m, m)), cut(floats, m * m, (4, m))
+    x, trial, gradient, step = vectors[0], vectors[1], vectors[2], vectors[3]
     rest = floats[m * m + 4 * m :]
-    centre, slope = rest[: 3 * n].reshape((n, 3)), rest[3 * n : 8 * n].reshape((n, 5))
-    fresh = rest[8 * n : 11 * n].reshape((n, 3))
+    centre, slope, fresh = cut(rest, 0, (n, 3)), cut(rest, 3 * n, (n, 5)), cut(rest, 8 * n, (n, 3))
     for j in range(m):
         x[j] = free[j]
     for i in range(n):
