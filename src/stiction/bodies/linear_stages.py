@@ -62,14 +62,15 @@ def moved_tangent(model: Any, velocity: Array, change: Array, dt: float) -> Arra
 
     A rotation q⁺ = q exp(dt w) changes by exp(-dt w) dq + dt J dw, J the right Jacobian of the exponential.
     """
-    carried, turned = np.eye(model.nv), np.eye(model.nv)
-    for joint, kind in enumerate(model.jnt_type):
-        if kind in (mj.mjtJoint.mjJNT_FREE, mj.mjtJoint.mjJNT_BALL):
-            start = model.jnt_dofadr[joint] + (3 if kind == mj.mjtJoint.mjJNT_FREE else 0)
-            three = slice(start, start + 3)
-            carried[three, three], turned[three, three] = rotation_parts(dt * velocity[three])
-    position = dt * turned @ change
-    position[:, : model.nv] += carried
+    nv = model.nv
+    position = dt * change
+    position[np.arange(nv), np.arange(nv)] += 1.0
+    for joint in np.flatnonzero(model.jnt_type <= int(mj.mjtJoint.mjJNT_BALL)):
+        start = model.jnt_dofadr[joint] + (3 if model.jnt_type[joint] == int(mj.mjtJoint.mjJNT_FREE) else 0)
+        three = slice(start, start + 3)
+        carried, turned = rotation_parts(dt * velocity[three])
+        position[three] = dt * turned @ change[three]
+        position[three, three] += carried
     return np.asarray(position)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from stiction.derivatives.ground import Change, Ground, Response, one_column
 from stiction.derivatives.modes import Modes
+from stiction.derivatives.system import System
 from stiction.errors import InvalidProblem, NotDifferentiable
 from stiction.problems.contact import ContactProblem
 
@@ -47,16 +48,24 @@ class Derivatives:
     """Derivatives of a contact solution by all data of its problem; what is not asked for is not computed.
 
     kinks: contacts where there is no derivative, with the margin in m/s; see `one_sided`
-    margin: (n,) how far each contact is from another mode, in m/s
     """
 
     solution: ContactSolution
     kinks: tuple[Kink, ...]
-    margin: Array
     strict: bool
-    modes: Modes  # by velocities alone; those of `ground` are open where nothing presses
     small: Array  # (n,) velocities, in m/s, that count as zero
+    told: System  # with modes by velocities alone; those of `ground` are open where nothing presses
     ground: Ground
+
+    @property
+    def modes(self) -> Modes:
+        """Of contacts, by velocities alone."""
+        return self.told.work.modes
+
+    @property
+    def margin(self) -> Array:
+        """(n,) how far each contact is from another mode, in m/s."""
+        return self.told.work.margin
 
     @cached_property
     def determined(self) -> NDArray[np.bool_]:
@@ -151,7 +160,7 @@ class Derivatives:
             return
         ground, s = self.ground, self.ground.scale[:, None, None]
         load = np.abs(ground.impulse[:, 0] / ground.scale).max()
-        nowhere = np.zeros((self.problem.n, ground.d, 1))
+        nowhere = np.zeros((1, self.problem.n, ground.d))
         for exchange in ground.system.exchanges * load:
             forcing = ground.forcing(**given, impulse=exchange)
             pushed = ground.whitening.force(forcing.h)
@@ -159,7 +168,7 @@ class Derivatives:
             if len(self.problem.joints):
                 basis = self.problem.whitened.joints
                 r -= basis.T @ (basis @ r)
-            moved, _ = ground.system.solve(r, nowhere)
+            moved = ground.system.answers(np.array(r.T, order="C"), nowhere, nowhere)[0]
             if np.abs(moved).max() > DEPENDS * np.abs(pushed).max(initial=np.abs(forcing.f / s).max(initial=0.0)):
                 which = ", ".join(map(str, np.flatnonzero(~self.determined)[:8]))
                 raise NotDifferentiable(

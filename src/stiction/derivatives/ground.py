@@ -31,8 +31,8 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel
 from stiction.derivatives.modes import EDGE, FACE, Bases, Modes
-from stiction.derivatives.system import COMPLIANT, System
-from stiction.derivatives.whitening import Whitening, whitening_of
+from stiction.derivatives.system import System, work_of
+from stiction.derivatives.whitening import Whitening
 from stiction.problems.contact import ContactProblem, densified
 from stiction.problems.laws import Viscous
 from stiction.problems.normal_form import unwhiten_velocity, whiten_dense
@@ -126,7 +126,7 @@ class Ground:
 
     @cached_property
     def whitening(self) -> Whitening:
-        return whitening_of(self.problem)
+        return Whitening(self.problem)
 
     @cached_property
     def rows(self) -> Array:
@@ -147,11 +147,6 @@ class Ground:
     def explicit(self) -> bool:
         """Whether friction is viscous of the free velocity."""
         return isinstance(self.problem.law, Viscous) and not self.problem.law.implicit
-
-    @property
-    def compliance(self) -> Array | None:
-        """(n, d, d) C in the normal form, None if there is none."""
-        return self.system.work.C if self.system.flags[COMPLIANT] else None
 
     def forcing(
         self, free: Any = None, friction: Any = None, gap_rate: Any = None, joint_rate: Any = None, mass: Any = None,
@@ -229,47 +224,29 @@ class Ground:
 
     def answer(self, forcing: Forcing) -> Response:
         """Through the linear system: dv, dp, dp_j, du, with a column for every direction."""
-        white, problem, s = self.problem.whitened, self.problem, self.scale[:, None, None]
+        white, problem = self.problem.whitened, self.problem
         n, d, columns = problem.n, self.d, forcing.h.shape[1]
-        may, zero, C = self.bases.may, self.bases.zero, self.compliance
 
         # Momentum in the normal form; joints take up their part, and move at their rates.
-        pushed = self.whitening.force(forcing.h)
-        basis, held = white.joints, np.zeros_like(pushed)
-        e = forcing.e
+        pushed, e = self.whitening.force(forcing.h), forcing.e
+        basis, r = white.joints, np.array(pushed.T, order="C")
         if len(white.kept):
             held = basis.T @ np.linalg.solve(white.triangle, -forcing.c[white.kept])
             e = e + np.tensordot(self.unprojected, held, axes=1)
-            r = pushed - basis.T @ (basis @ pushed)
-        else:
-            r = pushed
+            r -= (r @ basis.T) @ basis
+        ahead = (2, 0, 1)
+        e, f = np.ascontiguousarray(e.transpose(ahead)), np.ascontiguousarray(forcing.f.transpose(ahead))
+        y, p, u, residual = self.system.answers(r, e, f)
 
-        # Contacts: r + Lᵀ (f - C e) against Fᵀ a, and B y = -Qᵀ e.
-        e, f = e * s, forcing.f / s
-        direct = f if C is None else f - np.matmul(C, e)
-        flat = self.rows.reshape(d * n, self.rows.shape[2])
-        r = r + flat.T @ direct.reshape(d * n, columns)
-        rate = -np.matmul(zero.transpose(0, 2, 1), e)
-        y, a = self.system.solve(r, rate)
-
-        # Back to velocities and impulses in the problem's units.
-        moved = (flat @ y).reshape(n, d, columns)
-        along = np.matmul(may, a)
-        p = along + direct
-        if C is not None:
-            turned = np.matmul(C, moved)
-            p, along = p - turned, along - turned
-        over = y - flat.T @ along.reshape(d * n, columns) - r, np.matmul(zero.transpose(0, 2, 1), moved) - rate
-        size = max(np.abs(each).max(initial=0.0) for each in (y, r, rate))
-        residual = max(float(np.abs(each).max(initial=0.0)) for each in over) / size if size > 0.0 else 0.0
-        x = y + held
-        impulse, u = p * s, (moved + e) / s
+        # Back to velocities, and to impulses of joints.
+        x, impulse = y.T, p.transpose(1, 2, 0)
         joint = np.zeros((len(problem.joints), columns))
         if len(white.kept):
+            x = x + held
             alone = pushed + self.unprojected.reshape(d * n, problem.m).T @ impulse.reshape(d * n, columns)
             joint[white.kept] = np.linalg.solve(white.triangle.T, basis @ (x - alone))
         velocity = self.whitening.velocity(x) if problem.mass is not None else np.zeros((0, columns))
-        return Response(velocity, impulse, joint, u, residual)
+        return Response(velocity, impulse, joint, u.transpose(1, 2, 0), residual)
 
     def gradient(self, by: Response) -> Change:
         """Through the transposed system: what a change of each datum is worth."""
@@ -299,18 +276,19 @@ class Ground:
 
     def by_data(self, r: Array, e: Array, c: Array, f: Array) -> Change:
         """Gradients by whitened momentum, contact velocities, joint rates and impulses, as those by the data."""
-        problem, n, v = self.problem, self.problem.n, self.solution.velocity
-        friction, record = np.empty(n), problem.whitened.record
-        modes, p = self.modes, self.impulse
-        write_friction(modes.mode, modes.g, p, f, friction)
+        problem, v, system, record = self.problem, self.solution.velocity, self.system, self.problem.whitened.record
         viscosity = -(self.dragged * f[:, 1:]).sum(axis=1) if problem.law.viscous else None
         if record is None or problem.mass is None:
-            offset = e.reshape(-1)
+            friction, offset = (self.by_coefficient(self.impulse) * f).sum(axis=1), e.reshape(-1)
             return Change(
-                friction=friction, viscosity=viscosity, offset=offset, delassus=np.outer(offset, p.ravel())
+                friction=friction, viscosity=viscosity, offset=offset, delassus=np.outer(offset, self.impulse.ravel())
             )  # fmt: skip
-        h, free, mass, rows = np.empty(len(r)), np.empty(len(r)), np.empty(problem.mass.shape), np.empty(problem.rows.shape)
-        write_gradient(problem.posed, record.factor, r, e, p, v, h, free, mass.reshape(-1), rows)
+        h, free, friction = np.empty(len(r)), np.empty(len(r)), np.empty(problem.n)
+        mass, rows = np.empty(problem.mass.shape), np.empty(problem.rows.shape)
+        write_gradient(
+            problem.posed, record.factor, system.given, r, e, f, v, h, free, friction, mass.reshape(-1), rows,
+            *system.buffers,
+        )  # fmt: skip
         if self.explicit:
             drag, entry = self.thickness[:, None] * f[:, 1:], in_rows(problem)
             free -= np.einsum("ic,icm->m", drag, problem.dense_rows()[:, 1:])
@@ -320,22 +298,13 @@ class Ground:
 
 
 @kernel
-def write_friction(mode, g, p, f, out):
-    """Gradients by mu: p_n g · f of contacts that slide."""
-    for i in range(len(mode)):
-        total = 0.0
-        if mode[i] == EDGE or mode[i] == FACE:
-            for c in range(g.shape[1]):
-                total += g[i, c] * f[i, c + 1]
-        out[i] = p[i, 0] * total
+def write_gradient(posed, factor, given, r, e, f, v, h, free, friction, mass, rows, floats, ints):
+    """Gradients by momentum h, free velocities, friction, mass and rows.
 
-
-@kernel
-def write_gradient(posed, factor, r, e, p, v, h, free, mass, rows):
-    """Gradients by momentum h, free velocities, mass and rows.
-
-    r: (m,) gradient by whitened momentum; e: (n, d) by velocities of contacts; p: their impulses; v: (m,) velocities
+    r: (m,) gradient by whitened momentum; e, f: (n, d) by velocities and impulses of contacts; v: (m,) velocities
     """
+    work = work_of(given, floats, ints)
+    p, modes = work.impulse, work.modes
     trees, segments = posed.trees, posed.segments
     unwhiten_velocity(factor, trees, r, h)
 
@@ -350,6 +319,14 @@ def write_gradient(posed, factor, r, e, p, v, h, free, mass, rows):
                 mass[at] = -0.5 * (h[i] * (v[j] - posed.velocity[j]) + h[j] * change)
                 at += 1
             free[i] = total
+
+    # Friction of contacts that slide is p_n g.
+    for i in range(len(friction)):
+        total = 0.0
+        if modes.mode[i] in (EDGE, FACE):
+            for c in range(modes.g.shape[1]):
+                total += modes.g[i, c] * f[i, c + 1]
+        friction[i] = p[i, 0] * total
 
     # Rows push with their impulses, and feel velocities.
     for i in range(rows.shape[0]):

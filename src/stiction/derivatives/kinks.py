@@ -49,17 +49,17 @@ def differentiate_contact(solution: ContactSolution, within: float, strict: bool
         work = system.work
         set_margins(given.law, given.shape, work.modes, work.impulse, given.scale, given.rows, work.margin)
         system.near = int((work.margin <= small).sum())
-    margin = system.margin
+    ground = Ground(problem, solution, system)
     if not system.near:
-        return Derivatives(solution, (), margin, strict, system.work.modes, small, Ground(problem, solution, system))
+        return Derivatives(solution, (), strict, small, system, ground)
 
     # At kinks, derivatives are those of one of the modes that meet there: open, or stick.
+    margin = system.work.margin
     near = margin <= small
-    ground = Ground(problem, solution, system)
     kinks = tuple(kink(ground, int(i), float(margin[i]), float(small[i])) for i in np.flatnonzero(near))
     pressed = solution.impulse[:, 0] / given.scale**2 > small
     branch = system.with_modes(mode=np.where(near & ~pressed, OPEN, ground.modes.mode))
-    return Derivatives(solution, kinks, margin, strict, ground.modes, small, Ground(problem, solution, branch))
+    return Derivatives(solution, kinks, strict, small, system, Ground(problem, solution, branch))
 
 
 def given_of(problem: ContactProblem, solution: ContactSolution, small: Array) -> Given:

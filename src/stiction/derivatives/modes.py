@@ -15,9 +15,10 @@ On the round cone g turns with the velocity: p_t = -mu p_n u_t / |u_t| has the d
 
     dp_t = -mu dp_n t - dmu p_n t - (mu p_n / |u_t|) (I - t tᵀ) du_t,      t = u_t / |u_t|
 
-whose last term, the compliance C, acts like a viscosity across the sliding. `Viscous` has C = viscosity · I. With torsion
-and rolling u_t has five entries, along rows that are scaled so that all share one mu; bounded apart, sliding, spin and
-rolling are three parts, each with a g and a C of its own, and some may stick while others slide.
+whose last term, the compliance C, acts like a viscosity across the sliding. `Viscous` has C = viscosity · I.
+
+With torsion and rolling u_t has five entries, along rows that are scaled so that all share one mu; bounded apart,
+sliding, spin and rolling are three parts, each with a g and a C of its own, and some may stick while others slide.
 
 The margin of a contact is the least change of velocity, in m/s, that could bring it into another mode: the opening
 velocity; the sliding velocity (on a polygon, the distance to the next vertex's direction); W p_n before it opens; W
@@ -222,7 +223,7 @@ def set_bases(modes, apart, rows, bases):
         if mode != OPEN and mode != HELD:
             may[0, 0] = zero[0, 0] = 1.0
             count = 1
-            if mode == EDGE or mode == FACE:
+            if mode in (EDGE, FACE):
                 mu, size = modes.mu[i], 1.0
                 for c in range(d - 1):
                     size += mu * mu * g[c] * g[c]
@@ -237,7 +238,7 @@ def set_bases(modes, apart, rows, bases):
             for c in range(2):
                 may[1 + c, count] = zero[1 + c, count] = modes.side[i, c]
             count += 1
-        elif mode == STICK or mode == HELD or (mode == EDGE and parts(apart, d) > 1):
+        elif mode in (STICK, HELD) or (mode == EDGE and parts(apart, d) > 1):
             for k in range(parts(apart, d)):
                 first, end = part_of(k, apart, d)
                 if mode == EDGE and length_of(g, first - 1, end - 1) > 0.0:
@@ -276,7 +277,7 @@ def set_margins(law, shape, modes, p, scale, rows, margin):
 def impulse_slack(law, shape, modes, i, p):
     """The margin, in N s, that an impulse leaves; infinite for open contacts."""
     mode, mu, d = modes.mode[i], modes.mu[i], len(p)
-    if mode == OPEN or mode == HELD:
+    if mode in (OPEN, HELD):
         return INFINITE
     slack, bound = p[0], mu * p[0]
     if law.kind < CONE:

@@ -244,7 +244,7 @@ def reduce(given, work, room):
                 for a in range(right):
                     total += abs(inner[a, b])
                 size = max(size, total)
-            if 1.0 > SINGULAR * size * inverse_norm(work.factored, work.pivots, right, room.x[0], room.x[1]):
+            if SINGULAR * size * inverse_norm(work.factored, work.pivots, right, room.x[0], room.x[1]) < 1.0:
                 flags[INNER] = REGULAR
 
 
@@ -476,31 +476,83 @@ def across(work, lowest, x, transposed, right, out):
 
 
 @kernel
-def solve_columns(given, N, M, lowest, r, rate, y, a, floats, ints, room_floats, room_ints):
-    """y and a of each column; r: (columns, m), rate, a: (columns, n, d) along the bases; N, M: loops of B and F."""
+def answer_columns(given, N, M, lowest, r, e, f, y, p, u, floats, ints, room_floats, room_ints):
+    """How an answer changes, for each column; what is left over of the equations, and the size of their terms.
+
+    r: (columns, m) whitened momentum, overwritten; e, f: (columns, n, d) velocities and impulses at contacts, in their
+    own units, as y, p and u that are found; N, M: loops of B and F
+    """
     work, room = work_of(given, floats, ints), room_of(given, room_floats, room_ints)
-    m = r.shape[1]
-    groups, bases = work.groups, work.bases
+    m, n, d = r.shape[1], e.shape[1], e.shape[2]
+    groups, bases, rows, runs, C = work.groups, work.bases, given.rows, given.runs, work.C
     may = work.zero if work.flags[ALIKE] != 0 else work.may
-    s, small, extra = room.a[0], room.a[1], room.a[2]
+    s, small, extra, a, here = room.a[0], room.a[1], room.a[2], room.a[3], room.a[4]
     first, second, third, fourth = room.x[0], room.x[1], room.x[2], room.x[3]
+    over, size, compliant = 0.0, 0.0, work.flags[COMPLIANT] != 0
     for column in range(len(r)):
+        # In the normal form: r + Lᵀ (f - C e) against Fᵀ a, and B y = -Qᵀ e.
+        right, direct, given_u = r[column], p[column], u[column]
+        for i in range(n):
+            for c in range(d):
+                given_u[i, c] = e[column, i, c] * given.scale[i]
+            for c in range(d):
+                part = f[column, i, c] / given.scale[i]
+                if compliant:
+                    for b in range(1, d):
+                        part -= C[i, c, b] * given_u[i, b]
+                direct[i, c] = part
+                if part != 0.0:
+                    subtract_row(right, -part, rows[i, c], runs[i])
+            for k in range(bases.count[i]):
+                total = 0.0
+                for c in range(d):
+                    total -= bases.zero[i, c, k] * given_u[i, c]
+                s[groups.row[i] + k] = total
+                size = max(size, abs(total))
+
         # y₀ = B⁺ s, then what is left of the motion.
-        pack(rate[column], bases, groups, s)
-        least(work.zero, groups, given.runs, N, s, first, small, extra)
+        least(work.zero, groups, runs, N, s, first, small, extra)
         through(given, work, first, second)
         for j in range(m):
-            second[j] = r[column, j] - second[j]
+            size = max(size, abs(right[j]))
+            second[j] = right[j] - second[j]
         across(work, lowest, second, False, third, fourth)
         for j in range(m):
             y[column, j] = first[j] + fourth[j]
+            size = max(size, abs(y[column, j]))
 
         # The impulses that make it.
         through(given, work, y[column], second)
         for j in range(m):
-            second[j] -= r[column, j]
-        push(may, groups, given.runs, M, second, s, small, extra)
-        unpack(s, bases, groups, a[column])
+            second[j] -= right[j]
+            third[j] = second[j]
+        push(may, groups, runs, M, second, a, small, extra)
+
+        # Back to contacts, in their own units; what the equations leave over.
+        for i in range(n):
+            for c in range(d):
+                here[c] = run_dot(rows[i, c], runs[i], y[column])
+            for k in range(bases.count[i]):
+                total = -s[groups.row[i] + k]
+                for c in range(d):
+                    total += bases.zero[i, c, k] * here[c]
+                over = max(over, abs(total))
+            for c in range(d):
+                part = 0.0
+                for k in range(bases.count[i]):
+                    part += bases.may[i, c, k] * a[groups.row[i] + k]
+                if part != 0.0:
+                    subtract_row(third, part, rows[i, c], runs[i])
+                part += direct[i, c]
+                if compliant:
+                    for b in range(1, d):
+                        part -= C[i, c, b] * here[b]
+                direct[i, c] = part * given.scale[i]
+            for c in range(d):
+                given_u[i, c] = (here[c] + given_u[i, c]) / given.scale[i]
+        for j in range(m):
+            over = max(over, abs(third[j]))
+    return over, size
 
 
 @kernel
@@ -562,22 +614,6 @@ def solve_transposed(given, N, M, lowest, x, p, u, r, e, f, floats, ints, room_f
                 for b in range(1, d):
                     total -= C[i, b, c] * f[i, b]
             e[i, c] = total
-
-
-@kernel
-def pack(values, bases, groups, s):
-    """From contact by contact to row by row."""
-    for i in range(len(values)):
-        for k in range(bases.count[i]):
-            s[groups.row[i] + k] = values[i, k]
-
-
-@kernel
-def unpack(s, bases, groups, values):
-    """From row by row to contact by contact, zero where there is no row."""
-    for i in range(len(values)):
-        for k in range(values.shape[1]):
-            values[i, k] = s[groups.row[i] + k] if k < bases.count[i] else 0.0
 
 
 @kernel
@@ -658,11 +694,6 @@ class System:
         return self.buffers[1][-len(FLAGS) :]
 
     @property
-    def margin(self) -> Numbers:
-        """(n,) how far each contact is from another mode, in m/s."""
-        return self.work.margin
-
-    @property
     def alike(self) -> bool:
         """Whether B = F."""
         return bool(self.flags[ALIKE])
@@ -719,25 +750,30 @@ class System:
     def spread_load(self, more: int) -> int:
         """Impulses of the same motion further within their bounds; returns how many kinks are left."""
         self.near = spread_load(self.given, self.loops[1], more, *self.buffers, *self.room())
-        self.take(self.work.impulse)
+        self.reduce()
         return self.near
 
     def take(self, impulse: Numbers) -> None:
         """Other impulses of the same motion."""
         self.work.impulse[:] = impulse
-        reduce_again(self.given, *self.buffers, *self.room())
-        self.__dict__.pop("lowest", None)
+        self.reduce()
 
-    def solve(self, r: Numbers, rate: Numbers) -> tuple[Numbers, Numbers]:
-        """y (m, columns) and a (n, d, columns) of r (m, columns) and s (n, d, columns), along the bases."""
-        n, d, m, _ = self.shape
-        columns = r.shape[1]
-        y, a = np.empty((columns, m)), np.empty((columns, n, d))
-        solve_columns(
-            self.given, *self.loops, self.lowest, np.ascontiguousarray(r.T),
-            np.ascontiguousarray(rate.transpose(2, 0, 1)), y, a, *self.buffers, *self.room(),
+    def reduce(self) -> None:
+        """C, and with it the reduced system, at the impulses that there are now."""
+        if self.flags[COMPLIANT]:
+            reduce_again(self.given, *self.buffers, *self.room())
+            self.__dict__.pop("lowest", None)
+
+    def answers(self, r: Numbers, e: Numbers, f: Numbers) -> tuple[Numbers, Numbers, Numbers, float]:
+        """y (columns, m), impulses and velocities of contacts (columns, n, d), and the residual.
+
+        r: (columns, m) whitened momentum, overwritten; e, f: (columns, n, d) velocities and impulses at contacts
+        """
+        y, p, u = np.empty(r.shape), np.empty(e.shape), np.empty(e.shape)
+        over, size = answer_columns(
+            self.given, *self.loops, self.lowest, r, e, f, y, p, u, *self.buffers, *self.room()
         )  # fmt: skip
-        return y.T, a.transpose(1, 2, 0)
+        return y, p, u, over / size if size > 0.0 else 0.0
 
     def transposed(self, x: Numbers, p: Numbers, u: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Gradients by momentum (m,), contact velocities and contact impulses (n, d), all in the normal form."""
