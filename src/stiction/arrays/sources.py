@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
-LAYERS = ("arrays", "bodies", "contacts", "problems", "solutions", "solvers", "stepping")  # all that kernels call
+LAYERS = ("arrays", "bodies", "contacts", "problems", "solutions", "solvers", "derivatives", "stepping")  # of kernels
 
 
 @cache

@@ -236,7 +236,7 @@ class Ground:
             r -= (r @ basis.T) @ basis
         ahead = (2, 0, 1)
         e, f = np.ascontiguousarray(e.transpose(ahead)), np.ascontiguousarray(forcing.f.transpose(ahead))
-        y, p, u, residual = self.system.answers(r, e, f)
+        y, p, u, _, residual = self.system.answers(r, e, f)
 
         # Back to velocities, and to impulses of joints.
         x, impulse = y.T, p.transpose(1, 2, 0)
@@ -247,6 +247,17 @@ class Ground:
             joint[white.kept] = np.linalg.solve(white.triangle.T, basis @ (x - alone))
         velocity = self.whitening.velocity(x) if problem.mass is not None else np.zeros((0, columns))
         return Response(velocity, impulse, joint, u.transpose(1, 2, 0), residual)
+
+    def motion(self, forcing: Forcing) -> tuple[Array, Array]:
+        """dv alone, and the velocity, in m/s, that closed contacts are left with where they cannot all stay closed."""
+        if len(self.problem.whitened.kept):
+            found, zero = self.answer(forcing), self.bases.zero
+            left = np.matmul(zero.transpose(0, 2, 1), found.contact_velocity)
+            return found.velocity, np.abs(left).max(axis=(0, 1), initial=0.0)
+        ahead, r = (2, 0, 1), self.whitening.force(forcing.h).T
+        e, f = np.ascontiguousarray(forcing.e.transpose(ahead)), np.ascontiguousarray(forcing.f.transpose(ahead))
+        y, _, _, off, _ = self.system.answers(r, e, f, pushing=False)
+        return self.whitening.velocity(y.T), off
 
     def gradient(self, by: Response) -> Change:
         """Through the transposed system: what a change of each datum is worth."""

@@ -476,11 +476,12 @@ def across(work, lowest, x, transposed, right, out):
 
 
 @kernel
-def answer_columns(given, N, M, lowest, r, e, f, y, p, u, floats, ints, room_floats, room_ints):
+def answer_columns(given, N, M, lowest, pushing, r, e, f, y, p, u, off, floats, ints, room_floats, room_ints):
     """How an answer changes, for each column; what is left over of the equations, and the size of their terms.
 
-    r: (columns, m) whitened momentum, overwritten; e, f: (columns, n, d) velocities and impulses at contacts, in their
-    own units, as y, p and u that are found; N, M: loops of B and F
+    pushing: whether impulses are asked for; r: (columns, m) whitened momentum, overwritten; e, f: (columns, n, d)
+    velocities and impulses at contacts, in their own units, as y, p and u that are found; off: (columns,) velocity that
+    is left, in m/s, of what should be zero; N, M: loops of B and F
     """
     work, room = work_of(given, floats, ints), room_of(given, room_floats, room_ints)
     m, n, d = r.shape[1], e.shape[1], e.shape[2]
@@ -492,6 +493,8 @@ def answer_columns(given, N, M, lowest, r, e, f, y, p, u, floats, ints, room_flo
     for column in range(len(r)):
         # In the normal form: r + Lᵀ (f - C e) against Fᵀ a, and B y = -Qᵀ e.
         right, direct, given_u = r[column], p[column], u[column]
+        asked = False
+        off[column] = 0.0
         for i in range(n):
             for c in range(d):
                 given_u[i, c] = e[column, i, c] * given.scale[i]
@@ -509,10 +512,14 @@ def answer_columns(given, N, M, lowest, r, e, f, y, p, u, floats, ints, room_flo
                     total -= bases.zero[i, c, k] * given_u[i, c]
                 s[groups.row[i] + k] = total
                 size = max(size, abs(total))
+                asked = asked or total != 0.0
 
         # y₀ = B⁺ s, then what is left of the motion.
-        least(work.zero, groups, runs, N, s, first, small, extra)
-        through(given, work, first, second)
+        for j in range(m):
+            first[j], second[j] = 0.0, 0.0
+        if asked:
+            least(work.zero, groups, runs, N, s, first, small, extra)
+            through(given, work, first, second)
         for j in range(m):
             size = max(size, abs(right[j]))
             second[j] = right[j] - second[j]
@@ -522,11 +529,12 @@ def answer_columns(given, N, M, lowest, r, e, f, y, p, u, floats, ints, room_flo
             size = max(size, abs(y[column, j]))
 
         # The impulses that make it.
-        through(given, work, y[column], second)
-        for j in range(m):
-            second[j] -= right[j]
-            third[j] = second[j]
-        push(may, groups, runs, M, second, a, small, extra)
+        if pushing:
+            through(given, work, y[column], second)
+            for j in range(m):
+                second[j] -= right[j]
+                third[j] = second[j]
+            push(may, groups, runs, M, second, a, small, extra)
 
         # Back to contacts, in their own units; what the equations leave over.
         for i in range(n):
@@ -537,7 +545,8 @@ def answer_columns(given, N, M, lowest, r, e, f, y, p, u, floats, ints, room_flo
                 for c in range(d):
                     total += bases.zero[i, c, k] * here[c]
                 over = max(over, abs(total))
-            for c in range(d):
+                off[column] = max(off[column], abs(total) / given.scale[i])
+            for c in range(d if pushing else 0):
                 part = 0.0
                 for k in range(bases.count[i]):
                     part += bases.may[i, c, k] * a[groups.row[i] + k]
@@ -550,7 +559,7 @@ def answer_columns(given, N, M, lowest, r, e, f, y, p, u, floats, ints, room_flo
                 direct[i, c] = part * given.scale[i]
             for c in range(d):
                 given_u[i, c] = (here[c] + given_u[i, c]) / given.scale[i]
-        for j in range(m):
+        for j in range(m if pushing else 0):
             over = max(over, abs(third[j]))
     return over, size
 
@@ -764,16 +773,19 @@ class System:
             reduce_again(self.given, *self.buffers, *self.room())
             self.__dict__.pop("lowest", None)
 
-    def answers(self, r: Numbers, e: Numbers, f: Numbers) -> tuple[Numbers, Numbers, Numbers, float]:
-        """y (columns, m), impulses and velocities of contacts (columns, n, d), and the residual.
+    def answers(
+        self, r: Numbers, e: Numbers, f: Numbers, pushing: bool = True
+    ) -> tuple[Numbers, Numbers, Numbers, Numbers, float]:
+        """y (columns, m), impulses and velocities of contacts (columns, n, d), what is left of those that should be
+        zero (columns,), and the residual.
 
         r: (columns, m) whitened momentum, overwritten; e, f: (columns, n, d) velocities and impulses at contacts
         """
-        y, p, u = np.empty(r.shape), np.empty(e.shape), np.empty(e.shape)
+        y, p, u, off = np.empty(r.shape), np.empty(e.shape), np.empty(e.shape), np.empty(len(r))
         over, size = answer_columns(
-            self.given, *self.loops, self.lowest, r, e, f, y, p, u, *self.buffers, *self.room()
+            self.given, *self.loops, self.lowest, pushing, r, e, f, y, p, u, off, *self.buffers, *self.room()
         )  # fmt: skip
-        return y, p, u, over / size if size > 0.0 else 0.0
+        return y, p, u, off, over / size if size > 0.0 else 0.0
 
     def transposed(self, x: Numbers, p: Numbers, u: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Gradients by momentum (m,), contact velocities and contact impulses (n, d), all in the normal form."""

@@ -36,12 +36,12 @@ from stiction.contacts.write_back import write_back
 from stiction.derivatives.differentiate import differentiate
 from stiction.derivatives.ground import Forcing
 from stiction.errors import InvalidScene, SolveFailed
-from stiction.linear_loop import JUMP, SUDDEN, can_difference, difference
 from stiction.solvers.auto import Auto
 from stiction.solvers.solve import solve
 from stiction.stepping.choices import check_law, check_solver
 from stiction.stepping.engine import Engine, alone
 from stiction.stepping.fused import Fused, fused_step
+from stiction.stepping.linear_loop import JUMP, SUDDEN, can_difference, difference
 from stiction.stepping.pose import NONE, pose, set_joints, set_rates
 from stiction.stepping.time_stepping import CONE, DEFAULT, TimeStepping
 
@@ -180,7 +180,8 @@ class Differences:
             settings = stepper.settings if solver.aim is None else stepper.settings._replace(aim=solver.aim)
             _, made = fused_step(engine, settings._replace(apart=law.numbers.apart), False)
             if isinstance(made, Fused):
-                return made.constraints, made.solution()
+                arrays = made.arrays
+                return arrays.constraints, made.solution(arrays)
         found = copied(engine.gather())
         problem = pose(
             found, law, self.dt, self.recovery, 0.0, stepper.viscosity, joint_recovery=self.joint_recovery
@@ -200,25 +201,27 @@ class Differences:
         derivatives = differentiate(self.solution, strict=False)
         places = [(what, k) for what, count in stages.columns(model) for k in range(count)]
         forcing, rates = self.forced(derivatives, places, sensors)
-        response = derivatives.ground.answer(forcing)
-        tied = self.tied(derivatives, forcing.e, response.contact_velocity)
+        given = np.abs(forcing.e).max(axis=(0, 1), initial=1.0)
 
         # Where the step ends; its sensors.
         size = len(places) - nu
         if sensors or model.na:
+            response = derivatives.ground.answer(forcing)
+            left = np.matmul(derivatives.ground.bases.zero.transpose(0, 2, 1), response.contact_velocity)
+            off = np.abs(left).max(axis=(0, 1), initial=0.0)
             whole, seen = self.ends(places, response, rates, sensors)
         else:
-            velocity = response.velocity[: model.nv]
-            stages.restore(self.engine.shadow, self.engine.data, self.state)
+            velocity, off = derivatives.ground.motion(forcing)
+            velocity, seen = velocity[: model.nv], np.zeros((0, len(places)))
             position = stages.moved_tangent(model, self.solution.velocity[: model.nv], velocity, self.dt)
-            whole, seen = np.vstack([position, velocity]), np.zeros((0, len(places)))
+            whole = np.concatenate([position, velocity])
         stages.restore(self.engine.shadow, self.engine.data, self.state)
         parts = [whole[:, :size], whole[:, size:]]
         if sensors:
             parts += [seen[:, :size], seen[:, size:]]
         result = Linearization(np.ascontiguousarray(part) for part in parts)
         result.derivatives, result.jumps = derivatives, tuple(sorted(self.jumps))
-        result.tied = tuple(places[column] for column in tied)
+        result.tied = tuple(places[column] for column in np.flatnonzero(off > TIED * given))
         return result
 
     def ends(
@@ -247,12 +250,6 @@ class Differences:
             np.array(ends).T.reshape(size, len(places)),
             np.array(sensed).T.reshape(model.nsensordata, len(places)),
         )
-
-    def tied(self, derivatives: Derivatives, given: Array, left: Array) -> NDArray[np.int64]:
-        """Columns in which contacts that share a load cannot all keep their modes."""
-        zero = derivatives.ground.bases.zero
-        off = np.abs(np.matmul(zero.transpose(0, 2, 1), left)).max(axis=(0, 1), initial=0.0)
-        return np.flatnonzero(off > TIED * np.abs(given).max(axis=(0, 1), initial=1.0))
 
     def beside(self, what: str, k: int, sign: float) -> None:
         """MuJoCo's stages with one entry of state or control changed."""

@@ -88,7 +88,7 @@ class Memory(NamedTuple):
     gap_rate: Any
     joints: Any
     joint_rate: Any
-    force: Any  # (2, nv)
+    present: Any  # (2, nv) smooth forces and those of actuators at the present state
 
 
 def can_difference(engine: Engine, anew: bool) -> bool:
@@ -152,10 +152,11 @@ def places_of(model: Any) -> NDArray[np.int64]:
 def run(addresses, about, eps, sides, places, start, model, data, where, found, room, memory, posing, both, out):
     """Difference controls, velocities and positions, in this order: each leaves what the next begins with."""
     d, nv, nu = data[0], model[0].nv, model[0].nu
-    ctrl, qvel, force = numbers_at(d.ctrl), numbers_at(d.qvel), numbers_at(d.qfrc_smooth)
-    length, memory_force = sides * eps, memory.force
+    ctrl, qvel = numbers_at(d.ctrl), numbers_at(d.qvel)
+    force, drive, present = numbers_at(d.qfrc_smooth), numbers_at(d.qfrc_actuator), memory.present
+    length = sides * eps
     for k in range(nv):
-        memory_force[1, k] = force[k]
+        present[0, k], present[1, k] = force[k], drive[k]
 
     # Controls change actuators alone.
     for u in range(nu):
@@ -163,13 +164,12 @@ def run(addresses, about, eps, sides, places, start, model, data, where, found, 
         for side in range(sides):
             ctrl[u] = before + (eps if side == 0 else -eps)
             call_c(addresses[ACTUATION], about[SHADOW], about[DATA], 0, 0)
-            call_c(addresses[ACCELERATION], about[SHADOW], about[DATA], 0, 0)
             for k in range(nv):
-                out.momentum[column, k] += (1.0 if side == 0 else -1.0) * posing.dt * force[k] / length
+                out.momentum[column, k] += (1.0 if side == 0 else -1.0) * posing.dt * drive[k] / length
         ctrl[u] = before
         if sides == 1:
             for k in range(nv):
-                out.momentum[column, k] -= posing.dt * memory_force[1, k] / length
+                out.momentum[column, k] -= posing.dt * present[1, k] / length
 
     # Velocities change forces; through references of equalities, rates as well.
     whole = d.ne > 0
@@ -190,7 +190,7 @@ def run(addresses, about, eps, sides, places, start, model, data, where, found, 
         qvel[k] = before
         if sides == 1:
             for i in range(nv):
-                out.momentum[column, i] -= posing.dt * memory_force[1, i] / length
+                out.momentum[column, i] -= posing.dt * present[0, i] / length
         add_inertia(found, k, out.momentum[column])
         if whole:
             if sides == 1:
