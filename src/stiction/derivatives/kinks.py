@@ -114,7 +114,7 @@ def no_derivative(found: Derivatives) -> str:
         more = f" and {len(kinks) - 4} more" if len(kinks) > 4 else ""
         return f"at a kink: {which}{more}; one_sided(direction) gives derivatives along a direction"
     if not system.determined:
-        which = ", ".join(map(str, np.flatnonzero(~found.determined)[:8]))
+        which = ", ".join(map(str, np.flatnonzero(~(found.determined & found.independent))[:8]))
         return (
             f"the motion is not determined: it changes with how contacts {which} share their load; take contacts away, "
             "or differentiate(solution, strict=False) for the smallest change"

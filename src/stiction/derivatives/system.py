@@ -423,7 +423,7 @@ def into_cone(law, modes, i, reach, shift, scale, p):
             along = max((normal + mu * size) / (1.0 + mu * mu), 0.0)
             p[0] = along + inwards
             for c in range(first, end):
-                p[c] *= mu * along / size
+                p[c] *= mu * along / size if size > 0.0 else 0.0
 
 
 @kernel
