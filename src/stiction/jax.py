@@ -12,24 +12,15 @@ the kind of number that arrays came in, so enable `jax_enable_x64` for more than
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stiction import optional
-from stiction.derivatives.batched import (
-    VARYING,
-    batch_of,
-    box_gradients,
-    contact_gradients,
-    shapes_of,
-    solve_boxes,
-    solve_contacts,
-)
-from stiction.errors import InvalidProblem
+from stiction.derivatives.batched import BoxTask, contact_task
 
 if TYPE_CHECKING:
+    from stiction.derivatives.batched import Task
     from stiction.problems.contact import ContactProblem
 
 jax: Any = optional.jax()
@@ -38,48 +29,11 @@ jax: Any = optional.jax()
 def contact(
     problem: ContactProblem, *, solver: Any = None, tolerance: float = 1e-8, strict: bool = False, **arrays: Any
 ) -> tuple[Any, Any]:
-    """Velocity (m,) and impulse (n, 3) of a contact problem with these data; a batch first if an array has one.
+    """Velocity (m,) and impulse (n, d) of a contact problem with these data; a batch first if an array has one.
 
     arrays: any of free, friction, gap_rate, joint_rate, mass, viscosity
     """
-    if not arrays:
-        raise InvalidProblem(f"jax.contact: give at least one of {', '.join(VARYING)}")
-    shapes_of(problem)
-    values = {name: jax.numpy.asarray(value) for name, value in arrays.items()}
-
-    @jax.custom_vjp  # type: ignore[untyped-decorator]
-    def solved(given: dict[str, Any]) -> Any:
-        return run(given)
-
-    def run(given: dict[str, Any]) -> Any:
-        size = batch_of(problem, {name: tuple(value.shape) for name, value in given.items()})
-        kind = next(iter(given.values())).dtype
-        lead = () if size is None else (size,)
-        out = tuple(jax.ShapeDtypeStruct((*lead, *tail), kind) for tail in ((problem.m,), (problem.n, 3)))
-
-        def call(inside: dict[str, Any]) -> Any:
-            velocity, impulse, _ = solve_contacts(problem, doubles(inside), solver, tolerance)
-            return velocity.astype(kind), impulse.astype(kind)
-
-        return jax.pure_callback(call, out, given, vmap_method="sequential")
-
-    def forward(given: dict[str, Any]) -> Any:
-        return run(given), given
-
-    def backward(given: dict[str, Any], by: Any) -> Any:
-        out = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in given.items()}
-
-        def call(inside: dict[str, Any], velocity: Any, impulse: Any) -> Any:
-            data = doubles(inside)
-            solutions = solve_contacts(problem, data, solver, tolerance)[2]
-            shapes = {name: value.shape for name, value in data.items()}
-            found = contact_gradients(solutions, double(velocity), double(impulse), shapes, strict)
-            return {name: value.astype(out[name].dtype) for name, value in found.items()}
-
-        return (jax.pure_callback(call, out, given, by[0], by[1], vmap_method="sequential"),)
-
-    solved.defvjp(forward, backward)
-    velocity, impulse = solved(values)
+    velocity, impulse = solved(contact_task("jax.contact", problem, solver, tolerance, strict, arrays), arrays.values())
     return velocity, impulse
 
 
@@ -88,41 +42,42 @@ def lcp(
     strict: bool = False,
 ) -> Any:  # fmt: skip
     """z of the box problem lo <= z <= hi ⊥ H z + q, an LCP as it is; H (n, n), q (n,), or batches of these."""
+    (z,) = solved(BoxTask(lo, hi, solver, tolerance, strict), (H, q))
+    return z
+
+
+def solved(task: Task, arrays: Any) -> Any:
+    """A task of `derivatives.batched`, as JAX differentiates it: solved once more for the gradient."""
 
     @jax.custom_vjp  # type: ignore[untyped-decorator]
-    def solved(H: Any, q: Any) -> Any:
-        return run(H, q)
+    def apply(*given: Any) -> Any:
+        return run(*given)
 
-    def run(H: Any, q: Any) -> Any:
-        lead = (H if H.ndim == 3 else q).shape[:1] if H.ndim == 3 or q.ndim == 2 else ()
-        out = jax.ShapeDtypeStruct((*lead, q.shape[-1]), q.dtype)
-        call = partial(answers, lo=lo, hi=hi, solver=solver, tolerance=tolerance)
-        return jax.pure_callback(call, out, H, q, vmap_method="sequential")
+    def run(*given: Any) -> Any:
+        kind = given[-1].dtype
+        out = tuple(jax.ShapeDtypeStruct(shape, kind) for shape in task.shapes([tuple(each.shape) for each in given]))
 
-    def forward(H: Any, q: Any) -> Any:
-        return run(H, q), (H, q)
+        def call(*inside: Any) -> Any:
+            return tuple(value.astype(kind) for value in task.answers(doubles(inside))[0])
 
-    def backward(given: Any, by_z: Any) -> Any:
+        return jax.pure_callback(call, out, *given, vmap_method="sequential")
+
+    def forward(*given: Any) -> Any:
+        return run(*given), given
+
+    def backward(given: Any, by: Any) -> Any:
         out = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in given)
 
-        def call(H: Any, q: Any, z: Any) -> Any:
-            solutions = solve_boxes(double(H), double(q), lo, hi, solver, tolerance)[1]
-            found = box_gradients(solutions, double(z), H.shape, q.shape, strict)
-            return tuple(each.astype(kind.dtype) for each, kind in zip(found, out, strict=True))
+        def call(*inside: Any) -> Any:
+            data, weights = doubles(inside[: len(given)]), doubles(inside[len(given) :])
+            found = task.gradients(task.answers(data)[1], weights, [each.shape for each in data])
+            return tuple(value.astype(like.dtype) for value, like in zip(found, out, strict=True))
 
-        return jax.pure_callback(call, out, *given, by_z, vmap_method="sequential")
+        return jax.pure_callback(call, out, *given, *by, vmap_method="sequential")
 
-    solved.defvjp(forward, backward)
-    return solved(jax.numpy.asarray(H), jax.numpy.asarray(q))
-
-
-def answers(H: Any, q: Any, *, lo: Any, hi: Any, solver: Any, tolerance: float) -> Any:
-    return solve_boxes(double(H), double(q), lo, hi, solver, tolerance)[0].astype(q.dtype)
+    apply.defvjp(forward, backward)
+    return apply(*map(jax.numpy.asarray, arrays))
 
 
-def doubles(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: double(value) for name, value in given.items()}
-
-
-def double(value: Any) -> Any:
-    return np.asarray(value, np.float64)
+def doubles(arrays: Any) -> list[Any]:
+    return [np.asarray(each, np.float64) for each in arrays]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction import optional
-from stiction.derivatives.batched import VARYING, box_gradients, contact_gradients, solve_boxes, solve_contacts
+from stiction.derivatives.batched import BoxTask, contact_task
 from stiction.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -28,14 +28,12 @@ torch: Any = optional.torch()
 def contact(
     problem: ContactProblem, *, solver: Any = None, tolerance: float = 1e-8, strict: bool = False, **tensors: Any
 ) -> tuple[Any, Any]:
-    """Velocity (m,) and impulse (n, 3) of a contact problem with these data; a batch first if a tensor has one.
+    """Velocity (m,) and impulse (n, d) of a contact problem with these data; a batch first if a tensor has one.
 
     tensors: any of free, friction, gap_rate, joint_rate, mass, viscosity
     """
-    if not tensors:
-        raise InvalidProblem(f"torch.contact: give at least one of {', '.join(VARYING)}")
-    names = tuple(tensors)
-    velocity, impulse = Contact.apply(problem, solver, tolerance, strict, names, *tensors.values())
+    task = contact_task("torch.contact", problem, solver, tolerance, strict, tensors)
+    velocity, impulse = Solve.apply(task, *tensors.values())
     return velocity, impulse
 
 
@@ -44,41 +42,24 @@ def lcp(
     strict: bool = False,
 ) -> Any:  # fmt: skip
     """z of the box problem lo <= z <= hi ⊥ H z + q, an LCP as it is; H (n, n), q (n,), or batches of these."""
-    return Box.apply(H, q, lo, hi, solver, tolerance, strict)
+    (z,) = Solve.apply(BoxTask(lo, hi, solver, tolerance, strict), H, q)
+    return z
 
 
-class Contact(torch.autograd.Function):  # type: ignore[misc]
-    """A batch of contact problems."""
-
-    @staticmethod
-    def forward(ctx: Any, problem: Any, solver: Any, tolerance: Any, strict: Any, names: Any, *tensors: Any) -> Any:
-        arrays = {name: numpy_of(tensor) for name, tensor in zip(names, tensors, strict=True)}
-        velocity, impulse, ctx.solutions = solve_contacts(problem, arrays, solver, tolerance)
-        ctx.strict, ctx.shapes = strict, {name: value.shape for name, value in arrays.items()}
-        ctx.like = tensors
-        return like(velocity, tensors[0]), like(impulse, tensors[0])
+class Solve(torch.autograd.Function):  # type: ignore[misc]
+    """A task of `derivatives.batched`, as PyTorch differentiates it."""
 
     @staticmethod
-    def backward(ctx: Any, by_velocity: Any, by_impulse: Any) -> Any:
-        found = contact_gradients(ctx.solutions, numpy_of(by_velocity), numpy_of(by_impulse), ctx.shapes, ctx.strict)
-        gradients = [like(found[name], tensor) for name, tensor in zip(ctx.shapes, ctx.like, strict=True)]
-        return (None,) * 5 + tuple(gradients)
-
-
-class Box(torch.autograd.Function):  # type: ignore[misc]
-    """A batch of box problems."""
+    def forward(ctx: Any, task: Any, *tensors: Any) -> Any:
+        values, ctx.solutions = task.answers([numpy_of(tensor) for tensor in tensors])
+        ctx.task, ctx.given = task, tensors
+        return tuple(like(value, tensors[-1]) for value in values)
 
     @staticmethod
-    def forward(ctx: Any, H: Any, q: Any, lo: Any, hi: Any, solver: Any, tolerance: Any, strict: Any) -> Any:
-        z, ctx.solutions = solve_boxes(numpy_of(H), numpy_of(q), lo, hi, solver, tolerance)
-        ctx.like, ctx.strict = (H, q), strict
-        return like(z, q)
-
-    @staticmethod
-    def backward(ctx: Any, by_z: Any) -> Any:
-        H, q = ctx.like
-        found = box_gradients(ctx.solutions, numpy_of(by_z), tuple(H.shape), tuple(q.shape), ctx.strict)
-        return like(found[0], H), like(found[1], q), None, None, None, None, None
+    def backward(ctx: Any, *by: Any) -> Any:
+        shapes = [tuple(tensor.shape) for tensor in ctx.given]
+        found = ctx.task.gradients(ctx.solutions, [numpy_of(each) for each in by], shapes)
+        return (None, *(like(value, tensor) for value, tensor in zip(found, ctx.given, strict=True)))
 
 
 def numpy_of(tensor: Any) -> Any:

@@ -58,6 +58,28 @@ def test_mass_varies():
     assert (gradient * way).sum() == pytest.approx(by @ (ahead - back) / (2.0 * eps), rel=1e-6)
 
 
+def test_tasks_are_what_libraries_call():
+    """Shapes, answers and gradients by position, as PyTorch and JAX hand arrays over."""
+    problem = two_points()
+    free, friction = np.array([problem.velocity, 1.1 * problem.velocity]), np.array([0.5, 0.3])
+    task = batched.contact_task("here", problem, None, 1e-8, True, {"free": free, "friction": friction})
+    shapes = [free.shape, friction.shape]
+    (velocity, impulse), solutions = task.answers([free, friction])
+    assert task.shapes(shapes) == [velocity.shape, impulse.shape]
+    by_free, by_friction = task.gradients(solutions, [np.ones((2, 6)), np.zeros((2, 2, 3))], shapes)
+    parts = [st.differentiate(each).vjp(np.ones(6)) for each in solutions]
+    assert by_free == pytest.approx(np.array([part.free for part in parts]))
+    assert by_friction == pytest.approx(sum(part.friction for part in parts))
+    with pytest.raises(st.InvalidProblem, match=r"here: give at least one of free, friction"):
+        batched.contact_task("here", problem, None, 1e-8, True, {})
+    H, q = np.array([[2.0, 0.5], [0.0, 1.0]]), np.array([[-1.0, -1.0], [-2.0, 1.0]])
+    box = batched.BoxTask(0.0, np.inf, None, 1e-8, True)
+    (z,), found = box.answers([H, q])
+    assert box.shapes([H.shape, q.shape]) == [z.shape]
+    by_H, by_q = box.gradients(found, [np.ones((2, 2))], [H.shape, q.shape])
+    assert (by_H.shape, by_q.shape) == (H.shape, q.shape)
+
+
 def test_boxes_in_batches():
     H, q = np.array([[2.0, 0.5], [0.0, 1.0]]), np.array([[-1.0, -1.0], [-2.0, 1.0]])
     z, solutions = batched.solve_boxes(H, q, 0.0, np.inf, None, 1e-8)

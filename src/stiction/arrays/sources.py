@@ -13,7 +13,7 @@ UNUSUAL = (
     "BOUNDSCHECK", "OPT", "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO",
     "FASTMATH",
 )  # fmt: skip
-LAYERS = ("arrays", "bodies", "contacts", "problems", "solutions", "solvers", "stepping")  # all that kernels call
+LAYERS = ("arrays", "bodies", "contacts", "problems", "solutions", "solvers", "derivatives", "stepping")  # of kernels
 
 
 @cache

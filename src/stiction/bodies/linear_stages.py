@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.arrays.compiled import kernel
 from stiction.bodies.stages import acceleration, actuation, body_forces, control_callback, euler, forces_of_velocity
 from stiction.bodies.stages import sensors as sensors_of_acceleration
 from stiction.optional import mujoco
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 mj = mujoco()
+FREE, BALL = int(mj.mjtJoint.mjJNT_FREE), int(mj.mjtJoint.mjJNT_BALL)
+SERIES = 1e-8  # square of an angle, below which its functions are taken from their series
 EVERYTHING = int(mj.mjtState.mjSTATE_INTEGRATION)
 
 
@@ -62,28 +65,48 @@ def moved_tangent(model: Any, velocity: Array, change: Array, dt: float) -> Arra
 
     A rotation q⁺ = q exp(dt w) changes by exp(-dt w) dq + dt J dw, J the right Jacobian of the exponential.
     """
-    carried, turned = np.eye(model.nv), np.eye(model.nv)
-    for joint, kind in enumerate(model.jnt_type):
-        if kind in (mj.mjtJoint.mjJNT_FREE, mj.mjtJoint.mjJNT_BALL):
-            start = model.jnt_dofadr[joint] + (3 if kind == mj.mjtJoint.mjJNT_FREE else 0)
-            three = slice(start, start + 3)
-            carried[three, three], turned[three, three] = rotation_parts(dt * velocity[three])
-    position = dt * turned @ change
-    position[:, : model.nv] += carried
-    return np.asarray(position)
+    position = np.ascontiguousarray(dt * change)
+    turning = np.flatnonzero(model.jnt_type <= BALL)
+    places = model.jnt_dofadr[turning] + np.where(model.jnt_type[turning] == FREE, 3, 0)
+    turn_columns(np.ascontiguousarray(velocity), dt, places, position)
+    return position
 
 
-def rotation_parts(turn: Array) -> tuple[Array, Array]:
-    """exp(-turn) and the right Jacobian of the exponential, for a rotation vector."""
-    angle = float(np.sqrt(turn @ turn))
-    cross = np.array([[0.0, -turn[2], turn[1]], [turn[2], 0.0, -turn[0]], [-turn[1], turn[0], 0.0]])
-    square = cross @ cross
-    if angle < 1e-4:  # series: what is left out is of the order of angle⁴
-        a, b, c = 1.0 - angle**2 / 6.0, 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
-    else:
-        a, b = np.sin(angle) / angle, (1.0 - np.cos(angle)) / angle**2
-        c = (angle - np.sin(angle)) / angle**3
-    return np.eye(3) - a * cross + b * square, np.eye(3) - b * cross + c * square
+@kernel
+def turn_columns(velocity, dt, places, position):
+    """Add the identity to the first columns of dt dv; where a rotation begins, its own parts take their place."""
+    for i in range(len(velocity)):
+        position[i, i] += 1.0
+    for k in range(len(places)):
+        at = places[k]
+        for i in range(3):
+            position[at + i, at + i] -= 1.0
+
+        # J = I - b [w] + c [w]² and exp(-w) = I - a [w] + b [w]², w = dt times the angular velocity.
+        x, y, z = dt * velocity[at], dt * velocity[at + 1], dt * velocity[at + 2]
+        square = x * x + y * y + z * z
+        if square < SERIES:  # what is left out is of the order of the fourth power of the angle
+            a, b, c = 1.0 - square / 6.0, 0.5 - square / 24.0, 1.0 / 6.0 - square / 120.0
+        else:
+            angle = square**0.5
+            a, b = np.sin(angle) / angle, (1.0 - np.cos(angle)) / square
+            c = (angle - np.sin(angle)) / (square * angle)
+        for column in range(position.shape[1]):
+            p, q, r = position[at, column], position[at + 1, column], position[at + 2, column]
+            position[at, column], position[at + 1, column], position[at + 2, column] = turned(b, c, x, y, z, p, q, r)
+        for column in range(3):
+            p, q, r = (1.0 if column == 0 else 0.0), (1.0 if column == 1 else 0.0), (1.0 if column == 2 else 0.0)
+            p, q, r = turned(a, b, x, y, z, p, q, r)
+            position[at, at + column] += p
+            position[at + 1, at + column] += q
+            position[at + 2, at + column] += r
+
+
+@kernel
+def turned(a, b, x, y, z, p, q, r):
+    """(I - a [w] + b [w]²) v for w = (x, y, z) and v = (p, q, r)."""
+    i, j, k = y * r - z * q, z * p - x * r, x * q - y * p
+    return p - a * i + b * (y * k - z * j), q - a * j + b * (z * i - x * k), r - a * k + b * (x * j - y * i)
 
 
 def sense(model: Any, data: Any, joined: bool) -> None:

@@ -1,13 +1,16 @@
 """Contact solves and their gradients for arrays of other libraries: `stiction.torch` and `stiction.jax`.
 
 A problem is given once, and the data that vary as arrays, each with the shape that the problem has them in, or with a
-batch of such arrays first. A batch is solved problem by problem.
+batch of such arrays first. A batch is solved problem by problem. What a library has to know of a function that it can
+differentiate is a task: `shapes` of its results, `answers` from arrays, `gradients` by these.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -27,7 +30,80 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+    Shape = tuple[int, ...]
+
 VARYING = ("free", "friction", "gap_rate", "joint_rate", "mass", "viscosity")
+
+
+class Task(Protocol):
+    """A function of arrays with gradients, all of them NumPy's."""
+
+    def shapes(self, given: Sequence[Shape]) -> list[Shape]:
+        """Of the results, from those of the arrays."""
+
+    def answers(self, arrays: Sequence[Array]) -> tuple[list[Array], list[Any]]:
+        """The results, and the solutions that they come from."""
+
+    def gradients(self, solutions: list[Any], by: Sequence[Array], given: Sequence[Shape]) -> list[Array]:
+        """By each array, of a number whose gradients by the results are given."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContactTask:
+    """Velocities and impulses of a contact problem; names: of the data that vary, in order."""
+
+    problem: ContactProblem
+    names: tuple[str, ...]
+    solver: Any
+    tolerance: float
+    strict: bool
+
+    def shapes(self, given: Sequence[Shape]) -> list[Shape]:
+        size = batch_of(self.problem, dict(zip(self.names, given, strict=True)))
+        lead = () if size is None else (size,)
+        return [(*lead, self.problem.m), (*lead, *self.problem.rows.shape[:2])]
+
+    def answers(self, arrays: Sequence[Array]) -> tuple[list[Array], list[ContactSolution]]:
+        data = dict(zip(self.names, arrays, strict=True))
+        velocity, impulse, solutions = solve_contacts(self.problem, data, self.solver, self.tolerance)
+        return [velocity, impulse], solutions
+
+    def gradients(self, solutions: list[Any], by: Sequence[Array], given: Sequence[Shape]) -> list[Array]:
+        shapes = dict(zip(self.names, given, strict=True))
+        return list(contact_gradients(solutions, by[0], by[1], shapes, self.strict).values())
+
+
+@dataclass(frozen=True, eq=False)
+class BoxTask:
+    """z of a box problem, of H and q."""
+
+    lo: Any
+    hi: Any
+    solver: Any
+    tolerance: float
+    strict: bool
+
+    def shapes(self, given: Sequence[Shape]) -> list[Shape]:
+        H, q = given
+        lead = H[:1] if len(H) == 3 else q[:1] if len(q) == 2 else ()
+        return [(*lead, q[-1])]
+
+    def answers(self, arrays: Sequence[Array]) -> tuple[list[Array], list[Solution]]:
+        z, solutions = solve_boxes(arrays[0], arrays[1], self.lo, self.hi, self.solver, self.tolerance)
+        return [z], solutions
+
+    def gradients(self, solutions: list[Any], by: Sequence[Array], given: Sequence[Shape]) -> list[Array]:
+        return list(box_gradients(solutions, by[0], given[0], given[1], self.strict))
+
+
+def contact_task(
+    where: str, problem: ContactProblem, solver: Any, tolerance: float, strict: bool, given: dict[str, Any]
+) -> ContactTask:
+    """The task of these arguments, or InvalidProblem that says what is missing."""
+    if not given:
+        raise InvalidProblem(f"{where}: give at least one of {', '.join(VARYING)}")
+    shapes_of(problem)
+    return ContactTask(problem, tuple(given), solver, tolerance, strict)
 
 
 def shapes_of(problem: ContactProblem) -> dict[str, tuple[int, ...]]:
@@ -85,7 +161,7 @@ def solve_contacts(
         one = {name: value if value.shape == wanted[name] else value[k] for name, value in data.items()}
         solutions.append(solve(with_data(problem, one), solver, tolerance=tolerance))
     velocity = np.array([each.velocity for each in solutions]).reshape(-1, problem.m)
-    impulse = np.array([each.impulse for each in solutions]).reshape(-1, problem.n, 3)
+    impulse = np.array([each.impulse for each in solutions]).reshape(-1, *problem.rows.shape[:2])
     return (velocity[0], impulse[0], solutions) if size is None else (velocity, impulse, solutions)
 
 

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from stiction.derivatives.ground import Change, Ground, Response, exchanges, one_column
+from stiction.derivatives.ground import Change, Ground, Response, one_column
 from stiction.derivatives.modes import Modes
 from stiction.derivatives.system import System
 from stiction.errors import InvalidProblem, NotDifferentiable
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 DEPENDS = 1e-7  # change of the reduced system with the way of sharing a load that is more than rounding
+SHARED = 1e-9  # part of a unit impulse that can be exchanged for others, above which it is not determined
 CONSISTENT = 1e-7  # what is left of the rates of closed contacts, over the largest term, that is more than rounding
 RESULTS = ("velocity", "impulse", "joint_impulse", "contact_velocity")
 
@@ -44,26 +45,44 @@ class Kink(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Derivatives:
-    """Derivatives of a contact solution by all data of its problem.
+    """Derivatives of a contact solution by all data of its problem; what is not asked for is not computed.
 
     kinks: contacts where there is no derivative, with the margin in m/s; see `one_sided`
-    margin: (n,) how far each contact is from another mode, in m/s
-    determined: (n,) whether the derivative of a contact's impulse is the only one, not the smallest of many
-    independent: (n,) whether a contact's rate can change alone, all others staying as they are
-    reason: why there is no derivative, empty if there is one
     """
 
     solution: ContactSolution
     kinks: tuple[Kink, ...]
-    margin: Array
-    determined: NDArray[np.bool_]
-    independent: NDArray[np.bool_]
-    reason: str
     strict: bool
-    modes: Modes  # by velocities alone; those of `ground` are open where nothing presses
     small: Array  # (n,) velocities, in m/s, that count as zero
+    told: System  # with modes by velocities alone; those of `ground` are open where nothing presses
     ground: Ground
-    system: System
+
+    @property
+    def modes(self) -> Modes:
+        """Of contacts, by velocities alone."""
+        return self.told.work.modes
+
+    @property
+    def margin(self) -> Array:
+        """(n,) how far each contact is from another mode, in m/s."""
+        return self.told.work.margin
+
+    @cached_property
+    def determined(self) -> NDArray[np.bool_]:
+        """(n,) whether the derivative of a contact's impulse is the only one, not the smallest of many."""
+        return np.asarray(self.ground.system.shared(True) <= SHARED)
+
+    @cached_property
+    def independent(self) -> NDArray[np.bool_]:
+        """(n,) whether a contact's rate can change alone, all others staying as they are."""
+        return np.asarray(self.ground.system.shared(False) <= SHARED)
+
+    @cached_property
+    def reason(self) -> str:
+        """Why there is no derivative, empty if there is one."""
+        from stiction.derivatives.kinks import no_derivative
+
+        return no_derivative(self)
 
     @property
     def smooth(self) -> bool:
@@ -110,18 +129,19 @@ class Derivatives:
         self.refuse()
         n, j = self.problem.n, len(self.problem.joints)
         sizes = {
-            "free": self.problem.m, "friction": n, "gap_rate": n, "joint_rate": j, "viscosity": n, "offset": 3 * n,
+            "free": self.problem.m, "friction": n, "gap_rate": n, "joint_rate": j, "viscosity": n,
+            "offset": self.ground.d * n,
         }  # fmt: skip
         if name not in sizes:
             raise InvalidProblem(f"columns: name must be one of {', '.join(sizes)}, got {name!r}; use jvp for others")
         forcing = self.ground.forcing(**{name: np.eye(sizes[name])})
-        return self.ground.answer(self.system, forcing)
+        return self.ground.answer(forcing)
 
     def jvp(self, direction: Change | Mapping[str, Any]) -> Response:
         """How the answer changes as the problem changes in this direction; a `Change`, or names with arrays."""
         self.refuse()
         forcing = self.ground.forcing(**checked(self.problem, "jvp", direction))
-        found = self.ground.answer(self.system, forcing)
+        found = self.ground.answer(forcing)
         if self.strict and found.residual > CONSISTENT:
             redundant = ", ".join(map(str, np.flatnonzero(~self.independent)[:8]))
             raise NotDifferentiable(
@@ -136,20 +156,20 @@ class Derivatives:
     def refuse_shared(self, direction: Change | Mapping[str, Any]) -> None:
         """Friction and rows act by the load that they carry; where that can be exchanged, so can their effect."""
         given = {k: v for k, v in checked(self.problem, "jvp", direction).items() if k in ("friction", "rows")}
-        if not given or self.determined.all() or not self.system.may.null.shape[1]:
+        if not given or self.determined.all() or not self.ground.system.left:
             return
         ground, s = self.ground, self.ground.scale[:, None, None]
         load = np.abs(ground.impulse[:, 0] / ground.scale).max()
-        for exchange in exchanges(self.system, ground) * load:
-            changed = replace(ground, impulse=exchange)
-            forcing = changed.forcing(**given)
-            r = ground.whitening.force(forcing.h) + np.tensordot(ground.rows, forcing.f / s, axes=((0, 1), (0, 1)))
+        nowhere = np.zeros((1, self.problem.n, ground.d))
+        for exchange in ground.system.exchanges * load:
+            forcing = ground.forcing(**given, impulse=exchange)
+            pushed = ground.whitening.force(forcing.h)
+            r = pushed + np.tensordot(ground.rows, forcing.f / s, axes=((0, 1), (0, 1)))
             if len(self.problem.joints):
                 basis = self.problem.whitened.joints
                 r -= basis.T @ (basis @ r)
-            if np.abs(self.system.may.null.T @ r).max() > DEPENDS * np.abs(ground.whitening.force(forcing.h)).max(
-                initial=np.abs(forcing.f / s).max(initial=0.0)
-            ):
+            moved = ground.system.answers(np.array(r.T, order="C"), nowhere, nowhere)[0]
+            if np.abs(moved).max() > DEPENDS * np.abs(pushed).max(initial=np.abs(forcing.f / s).max(initial=0.0)):
                 which = ", ".join(map(str, np.flatnonzero(~self.determined)[:8]))
                 raise NotDifferentiable(
                     f"jvp: what {' and '.join(given)} change depends on how contacts {which} share their load; change "
@@ -162,7 +182,7 @@ class Derivatives:
         cotangent: (m,) by velocity, or names (velocity, impulse, joint_impulse, contact_velocity) with arrays
         """
         self.refuse()
-        return self.ground.gradient(self.system, weights(self.problem, cotangent))
+        return self.ground.gradient(weights(self.problem, cotangent))
 
     def one_sided(self, direction: Change | Mapping[str, Any]) -> Response:
         """The derivative along a direction, one-sided, at kinks too: (answer(problem + t way) - answer) / t as t → 0+.
@@ -232,9 +252,10 @@ def weights(problem: ContactProblem, cotangent: Any) -> Response:
     if isinstance(cotangent, Response):
         cotangent = dict(zip(RESULTS, cotangent[:4], strict=True))
     given = cotangent if isinstance(cotangent, Mapping) else {"velocity": cotangent}
+    at_contacts = problem.rows.shape[:2]
     shapes = {
-        "velocity": (problem.m,), "impulse": (problem.n, 3), "joint_impulse": (len(problem.joints),),
-        "contact_velocity": (problem.n, 3),
+        "velocity": (problem.m,), "impulse": at_contacts, "joint_impulse": (len(problem.joints),),
+        "contact_velocity": at_contacts,
     }  # fmt: skip
     for name in given:
         if name not in shapes:

@@ -41,10 +41,5 @@ def differentiate(solution: Any, *, within: float = WITHIN, strict: bool = True)
     if not (isinstance(within, (int, float)) and 0.0 <= within < math.inf):
         raise InvalidProblem(f"differentiate: within must be a number of at least 0, got {within!r}")
     if isinstance(solution, ContactSolution):
-        if solution.whose().rows.shape[1] > 3:
-            raise InvalidProblem(
-                "differentiate: torsional and rolling friction are not differentiated yet; set condim to 3, or pass "
-                "ignore=('torsion',), or leave out the rows after the second tangent"
-            )
         return differentiate_contact(solution, float(within), bool(strict))
     return differentiate_lcp(solution, float(within), bool(strict))

@@ -10,8 +10,9 @@ A certified answer satisfies, with what `modes` and `system` say of the active m
 so that every change of the problem enters as one of four: a momentum h = M dv_free - dM (v - v_free) + dLᵀ p + dJᵀ p_j,
 a velocity e = dL v + dgap_rate n at contacts, a rate c = djoint_rate + dJ v of joints, and an impulse f = g dmu p_n at
 contacts (under `Viscous` also -dviscosity u_t, and if explicit -viscosity (T dv_free + dT v_free)). In the normal form
-(mass one, joints projected out) what is left is one linear system, factored once; `jvp` goes through it, `vjp` through
-its transpose.
+(mass one, joints projected out) what is left is one linear system, factored once (`system`); `jvp` goes through it,
+`vjp` through its transpose. Contacts have d directions, three or six: those of turning are along rows that are scaled
+as the problem has them, and `friction` stands for all coefficients of a contact, their ratios fixed.
 
 Redundant contacts are the normal case. Their rows B have fewer motions than rows, so dv is determined and dp need not
 be: `impulse` is then the smallest change that makes the motion, and `determined` says of which contacts it is the only
@@ -28,11 +29,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from stiction.derivatives.modes import EDGE, FACE, Modes, bases
-from stiction.derivatives.system import DEPENDENT, System, assembled
+from stiction.arrays.compiled import kernel
+from stiction.derivatives.modes import EDGE, FACE, Bases, Modes
+from stiction.derivatives.system import System, work_of
 from stiction.derivatives.whitening import Whitening
-from stiction.problems.contact import ContactProblem
+from stiction.problems.contact import ContactProblem, densified
 from stiction.problems.laws import Viscous
+from stiction.problems.normal_form import unwhiten_velocity, whiten_dense
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,81 +88,84 @@ class Forcing(NamedTuple):
     """The four ways in which a change enters, each with a column for every direction."""
 
     h: Array  # (m, columns) momentum
-    e: Array  # (n, 3, columns) velocity at contacts
+    e: Array  # (n, d, columns) velocity at contacts
     c: Array  # (j, columns) rate of joints
-    f: Array  # (n, 3, columns) impulse at contacts
+    f: Array  # (n, d, columns) impulse at contacts
 
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What derivatives of a solution are made of: the normal form, and the modes."""
+    """What derivatives of a solution are made of: the normal form, the modes, the factored system."""
 
     problem: ContactProblem
     solution: ContactSolution
-    modes: Modes
-    impulse: Array  # (n, 3) in N s: the solution's, or others of the same motion that lie further inside their bounds
-    rows: Array  # (n, 3, m) whitened, joints projected out, of unit size
-    scale: Array  # (n,) s of the normal form
-    whitening: Whitening
+    system: System
+
+    @property
+    def modes(self) -> Modes:
+        return self.system.work.modes
+
+    @property
+    def bases(self) -> Bases:
+        return self.system.work.bases
+
+    @property
+    def impulse(self) -> Array:
+        """(n, d) in N s: the solution's, or others of the same motion that lie further inside their bounds."""
+        return self.system.work.impulse
+
+    @property
+    def scale(self) -> Array:
+        """(n,) s of the normal form."""
+        return self.problem.whitened.scale
+
+    @property
+    def d(self) -> int:
+        """Directions of a contact."""
+        return self.system.shape[1]
+
+    @cached_property
+    def whitening(self) -> Whitening:
+        return Whitening(self.problem)
+
+    @cached_property
+    def rows(self) -> Array:
+        """(n, d, m) whitened, joints projected out, of unit size."""
+        white = self.problem.whitened
+        return densified(white.rows, white.segments, len(white.free))
 
     @cached_property
     def unprojected(self) -> Array:
-        """(n, 3, m) whitened rows, joints not projected out, in their own size."""
+        """(n, d, m) whitened rows, joints not projected out, in their own size."""
         problem = self.problem
         if not len(problem.joints):
             return self.rows / self.scale[:, None, None]
-        dense = problem.dense_rows().reshape(3 * problem.n, problem.m)
-        return self.whitening.force(dense.T).T.reshape(problem.n, 3, problem.m)
+        dense = problem.dense_rows().reshape(self.d * problem.n, problem.m)
+        return self.whitening.force(dense.T).T.reshape(problem.n, self.d, problem.m)
 
     @cached_property
     def explicit(self) -> bool:
         """Whether friction is viscous of the free velocity."""
         return isinstance(self.problem.law, Viscous) and not self.problem.law.implicit
 
-    @cached_property
-    def compliance(self) -> Array | None:
-        """(n, 3, 3) C in the normal form, None if there is none."""
-        n, modes = self.problem.n, self.modes
-        if isinstance(self.problem.law, Viscous) and self.problem.law.implicit:
-            C = np.zeros((n, 3, 3))
-            assert self.problem.viscosity is not None
-            C[:, 1, 1] = C[:, 2, 2] = self.problem.viscosity / self.scale**2
-            return C
-        if not modes.round.any():
-            return None
-        C = np.zeros((n, 3, 3))
-        C[:, 1:, 1:] = self.stiffness[:, None, None] * across(modes.g)
-        return C
-
-    @cached_property
-    def stiffness(self) -> Array:
-        """(n,) mu p_n / |u_t| of contacts that slide on the round cone, in the normal form; 0 of others."""
-        speed = np.sqrt((self.solution.contact_velocity[:, 1:] ** 2).sum(axis=1))
-        size = self.modes.mu * np.maximum(self.impulse[:, 0], 0.0) / np.where(self.modes.round, speed, 1.0)
-        return np.asarray(np.where(self.modes.round, size / self.scale**2, 0.0))
-
-    def system(self, dependent: float = DEPENDENT) -> System:
-        """dependent: the part of a row that makes it independent of others."""
-        may, zero, count = self.bases
-        mode = self.modes.mode
-        same = not (((mode == EDGE) | (mode == FACE)) & (self.modes.mu > 0.0)).any()
-        return assembled(self.rows, may, zero, count, same, self.compliance, dependent)
-
-    @cached_property
-    def bases(self) -> tuple[Array, Array, NDArray[np.int64]]:
-        return bases(self.modes, self.problem.dim)
-
     def forcing(
         self, free: Any = None, friction: Any = None, gap_rate: Any = None, joint_rate: Any = None, mass: Any = None,
         rows: Any = None, joints: Any = None, viscosity: Any = None, offset: Any = None, delassus: Any = None,
+        impulse: Any = None, momentum: Any = None,
     ) -> Forcing:  # fmt: skip
-        """What changes of the data do; each with a column for every direction."""
-        problem, found = self.problem, self.solution
+        """What changes of the data do; each with a column for every direction.
+
+        impulse: of another way of sharing the load; momentum: (m, columns) M dv_free and -dM (v - v_free) at once
+        """
+        problem, found, d = self.problem, self.solution, self.d
         n, m, j, v = problem.n, problem.m, len(problem.joints), found.velocity
-        given = (free, friction, gap_rate, joint_rate, mass, rows, joints, viscosity, offset, delassus)
+        p = self.impulse if impulse is None else impulse
+        given = (free, friction, gap_rate, joint_rate, mass, rows, joints, viscosity, offset, delassus, momentum)
         columns = next((value.shape[-1] for value in given if value is not None), 1)
-        h, e = np.zeros((self.whitening.m, columns)), np.zeros((n, 3, columns))
-        c, f = np.zeros((j, columns)), np.zeros((n, 3, columns))
+        h, e = np.zeros((self.system.shape[2], columns)), np.zeros((n, d, columns))
+        c, f = np.zeros((j, columns)), np.zeros((n, d, columns))
+        if momentum is not None:
+            h += momentum
         if free is not None:
             h += self.whitening.momentum(free)
             if self.explicit:
@@ -170,7 +176,7 @@ class Ground:
         if rows is not None:
             entry = in_rows(problem)
             wide = np.zeros((m + 1, columns))
-            np.add.at(wide, entry, np.einsum("ickd,ic->ikd", rows, self.impulse))
+            np.add.at(wide, entry, np.einsum("ickd,ic->ikd", rows, p))
             h += wide[:m]
             at = np.append(v, 0.0)[entry]
             e += np.einsum("ickd,ik->icd", rows, at)
@@ -185,13 +191,13 @@ class Ground:
         if joint_rate is not None:
             c += joint_rate
         if friction is not None:
-            f += self.by_coefficient[:, :, None] * friction[:, None]
+            f += self.by_coefficient(p)[:, :, None] * friction[:, None]
         if viscosity is not None:
             f[:, 1:] -= self.dragged[:, :, None] * viscosity[:, None]
         if offset is not None:
-            e += offset.reshape(n, 3, columns)
+            e += offset.reshape(n, d, columns)
         if delassus is not None:
-            e += np.einsum("xyd,y->xd", delassus, self.impulse.ravel()).reshape(n, 3, columns)
+            e += np.einsum("xyd,y->xd", delassus, p.ravel()).reshape(n, d, columns)
         return Forcing(h, e, c, f)
 
     @cached_property
@@ -199,12 +205,11 @@ class Ground:
         """(n,) viscosity."""
         return np.zeros(self.problem.n) if self.problem.viscosity is None else self.problem.viscosity
 
-    @cached_property
-    def by_coefficient(self) -> Array:
-        """(n, 3) dp / dmu at given p_n: p_n g."""
-        result = np.zeros((self.problem.n, 3))
+    def by_coefficient(self, p: Array) -> Array:
+        """(n, d) dp / dmu at given p_n: p_n g."""
+        result = np.zeros((self.problem.n, self.d))
         slides = (self.modes.mode == EDGE) | (self.modes.mode == FACE)
-        result[:, 1:] = np.where(slides[:, None], self.impulse[:, :1] * self.modes.g, 0.0)
+        result[:, 1:] = np.where(slides[:, None], p[:, :1] * self.modes.g, 0.0)
         return result
 
     @cached_property
@@ -212,125 +217,139 @@ class Ground:
         """(n, 2) the tangential velocity that viscous friction opposes."""
         problem = self.problem
         if not problem.law.viscous:
-            return np.zeros((problem.n, 2))
+            return np.zeros((problem.n, self.d - 1))
         if self.explicit:
             return np.asarray(problem.dense_rows()[:, 1:] @ problem.velocity)
         return self.solution.contact_velocity[:, 1:]
 
-    def answer(self, system: System, forcing: Forcing) -> Response:
+    def answer(self, forcing: Forcing) -> Response:
         """Through the linear system: dv, dp, dp_j, du, with a column for every direction."""
-        white, problem, s = self.problem.whitened, self.problem, self.scale[:, None, None]
-        n, columns = problem.n, forcing.h.shape[1]
-        may, zero, count = self.bases
-        chosen = np.arange(3) < count[:, None]
+        white, problem = self.problem.whitened, self.problem
+        n, d, columns = problem.n, self.d, forcing.h.shape[1]
 
         # Momentum in the normal form; joints take up their part, and move at their rates.
-        pushed = self.whitening.force(forcing.h)
-        basis, held = white.joints, np.zeros_like(pushed)
-        e = forcing.e
+        pushed, e = self.whitening.force(forcing.h), forcing.e
+        basis, r = white.joints, np.array(pushed.T, order="C")
         if len(white.kept):
             held = basis.T @ np.linalg.solve(white.triangle, -forcing.c[white.kept])
             e = e + np.tensordot(self.unprojected, held, axes=1)
-            r = pushed - basis.T @ (basis @ pushed)
-        else:
-            r = pushed
+            r -= (r @ basis.T) @ basis
+        ahead = (2, 0, 1)
+        e, f = np.ascontiguousarray(e.transpose(ahead)), np.ascontiguousarray(forcing.f.transpose(ahead))
+        y, p, u, _, residual = self.system.answers(r, e, f)
 
-        # Contacts: r + Lᵀ (f - C e) against Fᵀ a, and B y = -Qᵀ e.
-        e, f = e * s, forcing.f / s
-        C = self.compliance
-        direct = f if C is None else f - np.matmul(C, e)
-        flat = self.rows.reshape(3 * n, self.rows.shape[2])
-        r = r + flat.T @ direct.reshape(3 * n, columns)
-        y, a = system.solve(r, -np.matmul(zero.transpose(0, 2, 1), e)[chosen])
-        residual = max(system.left_over(r, -np.matmul(zero.transpose(0, 2, 1), e)[chosen], y, a))
-
-        # Back to velocities and impulses in the problem's units.
-        moved = (flat @ y).reshape(n, 3, columns)
-        weights = np.zeros((n, 3, columns))
-        weights[chosen] = a
-        p = np.matmul(may, weights) + direct
-        if C is not None:
-            p = p - np.matmul(C, moved)
-        x = y + held
-        impulse, u = p * s, (moved + e) / s
+        # Back to velocities, and to impulses of joints.
+        x, impulse = y.T, p.transpose(1, 2, 0)
         joint = np.zeros((len(problem.joints), columns))
         if len(white.kept):
-            alone = pushed + self.unprojected.reshape(3 * n, problem.m).T @ impulse.reshape(3 * n, columns)
+            x = x + held
+            alone = pushed + self.unprojected.reshape(d * n, problem.m).T @ impulse.reshape(d * n, columns)
             joint[white.kept] = np.linalg.solve(white.triangle.T, basis @ (x - alone))
         velocity = self.whitening.velocity(x) if problem.mass is not None else np.zeros((0, columns))
-        return Response(velocity, impulse, joint, u, residual)
+        return Response(velocity, impulse, joint, u.transpose(1, 2, 0), residual)
 
-    def gradient(self, system: System, by: Response) -> Change:
+    def motion(self, forcing: Forcing) -> tuple[Array, Array]:
+        """dv alone, and the velocity, in m/s, that closed contacts are left with where they cannot all stay closed."""
+        if len(self.problem.whitened.kept):
+            found, zero = self.answer(forcing), self.bases.zero
+            left = np.matmul(zero.transpose(0, 2, 1), found.contact_velocity)
+            return found.velocity, np.abs(left).max(axis=(0, 1), initial=0.0)
+        ahead, r = (2, 0, 1), self.whitening.force(forcing.h).T
+        e, f = np.ascontiguousarray(forcing.e.transpose(ahead)), np.ascontiguousarray(forcing.f.transpose(ahead))
+        y, _, _, off, _ = self.system.answers(r, e, f, pushing=False)
+        return self.whitening.velocity(y.T), off
+
+    def gradient(self, by: Response) -> Change:
         """Through the transposed system: what a change of each datum is worth."""
         white, problem, s = self.problem.whitened, self.problem, self.scale[:, None]
-        n, m, v, kept = problem.n, problem.m, self.solution.velocity, self.problem.whitened.kept
-        may, zero, count = self.bases
-        chosen = np.arange(3) < count[:, None]
-        flat, C = self.rows.reshape(3 * n, self.rows.shape[2]), self.compliance
+        kept, record = white.kept, white.record
 
         # Results in the normal form: x, impulses p̂, velocities û, and joint impulses.
-        x = self.whitening.force(by.velocity[:, None])[:, 0] if problem.mass is not None else np.zeros(flat.shape[1])
-        impulse, pushed = by.impulse, np.zeros_like(x)
+        x = np.zeros(self.system.shape[2])
+        if record is not None:
+            x[:] = by.velocity
+            whiten_dense(record.factor, problem.posed.trees, x)
+        impulse = by.impulse
         if len(kept):
             along = white.joints.T @ np.linalg.solve(white.triangle, by.joint_impulse[kept])
-            x, pushed = x + along, pushed - along
+            x += along
             impulse = impulse - self.unprojected @ along
-        p, u = impulse * s, by.contact_velocity / s
-
-        # Directions of impulses, and the velocities that change them.
-        if C is not None:
-            u_by_p = -np.einsum("icd,ic->id", C, p)
-        else:
-            u_by_p = np.zeros_like(p)
-        a = np.einsum("ick,ic->ik", may, p)[chosen]
-        y = x + flat.T @ (u + u_by_p).ravel()
-        r, rate = system.solve_transposed(y[:, None], a[:, None])
-        r, spread = r[:, 0], np.zeros((n, 3))
-        spread[chosen] = rate[:, 0]
-        f = p + (flat @ r).reshape(n, 3)
-        e = u - np.einsum("ick,ik->ic", zero, spread)
-        if C is not None:
-            e = e - np.einsum("icd,ic->id", C, f)
-        e, f = e * s, f / s
+        r, e, f = self.system.transposed(x, impulse * s, by.contact_velocity / s)
+        e *= s
+        f /= s
 
         # Joints: their rates move contacts and take up momentum.
         c = np.zeros(len(problem.joints))
         if len(kept):
-            held = x + np.tensordot(e, self.unprojected, axes=2)
-            c[kept] = -np.linalg.solve(white.triangle.T, white.joints @ held)
-            r = r - white.joints.T @ (white.joints @ r)
-        h = self.whitening.velocity((r + pushed)[:, None])[:, 0] if problem.mass is not None else np.zeros(0)
-        return self.by_data(h, e, c, f, v, n, m)
+            c[kept] = -np.linalg.solve(white.triangle.T, white.joints @ (x + np.tensordot(e, self.unprojected, axes=2)))
+            r -= white.joints.T @ (white.joints @ r) + along
+        return self.by_data(r, e, c, f)
 
-    def by_data(self, h: Array, e: Array, c: Array, f: Array, v: Array, n: int, m: int) -> Change:
-        """Gradients by momentum, contact velocities, joint rates and contact impulses, as those by the data."""
-        problem = self.problem
-        friction = (self.by_coefficient * f).sum(axis=1)
+    def by_data(self, r: Array, e: Array, c: Array, f: Array) -> Change:
+        """Gradients by whitened momentum, contact velocities, joint rates and impulses, as those by the data."""
+        problem, v, system, record = self.problem, self.solution.velocity, self.system, self.problem.whitened.record
         viscosity = -(self.dragged * f[:, 1:]).sum(axis=1) if problem.law.viscous else None
-        if problem.mass is None:
-            offset = e.reshape(3 * n)
+        if record is None or problem.mass is None:
+            friction, offset = (self.by_coefficient(self.impulse) * f).sum(axis=1), e.reshape(-1)
             return Change(
                 friction=friction, viscosity=viscosity, offset=offset, delassus=np.outer(offset, self.impulse.ravel())
-            )
-        entry = in_rows(problem)
-        free = self.whitening.momentum(h[:, None])[:, 0]
-        pad = np.append(h, 0.0)[entry], np.append(v, 0.0)[entry]
-        rows = self.impulse[:, :, None] * pad[0][:, None] + e[:, :, None] * pad[1][:, None]
+            )  # fmt: skip
+        h, free, friction = np.empty(len(r)), np.empty(len(r)), np.empty(problem.n)
+        mass, rows = np.empty(problem.mass.shape), np.empty(problem.rows.shape)
+        write_gradient(
+            problem.posed, record.factor, system.given, r, e, f, v, h, free, friction, mass.reshape(-1), rows,
+            *system.buffers,
+        )  # fmt: skip
         if self.explicit:
-            drag = self.thickness[:, None] * f[:, 1:]
-            free = free - np.einsum("ic,icm->m", drag, problem.dense_rows()[:, 1:])
+            drag, entry = self.thickness[:, None] * f[:, 1:], in_rows(problem)
+            free -= np.einsum("ic,icm->m", drag, problem.dense_rows()[:, 1:])
             rows[:, 1:] -= drag[:, :, None] * np.append(problem.velocity, 0.0)[entry][:, None]
         joints = np.outer(self.solution.joint_impulse, h) + np.outer(c, v)
-        mass = mass_gradient(problem, h, v - problem.velocity)
-        return Change(free, friction, e[:, 0], c, mass, rows, joints, viscosity)
+        return Change(free, friction, e[:, 0].copy(), c, mass, rows, joints, viscosity)
 
 
-def across(g: Array) -> Array:
-    """(n, 2, 2) I - t tᵀ."""
-    result = -g[:, :, None] * g[:, None, :]
-    result[:, 0, 0] += 1.0
-    result[:, 1, 1] += 1.0
-    return result
+@kernel
+def write_gradient(posed, factor, given, r, e, f, v, h, free, friction, mass, rows, floats, ints):
+    """Gradients by momentum h, free velocities, friction, mass and rows.
+
+    r: (m,) gradient by whitened momentum; e, f: (n, d) by velocities and impulses of contacts; v: (m,) velocities
+    """
+    work = work_of(given, floats, ints)
+    p, modes = work.impulse, work.modes
+    trees, segments = posed.trees, posed.segments
+    unwhiten_velocity(factor, trees, r, h)
+
+    # M h, and -h (v - v_free)ᵀ at the entries of the mass, symmetric.
+    at = 0
+    for b in range(len(trees) - 1):
+        start, size = trees[b], trees[b + 1] - trees[b]
+        for i in range(start, start + size):
+            total, change = 0.0, v[i] - posed.velocity[i]
+            for j in range(start, start + size):
+                total += posed.mass[at] * h[j]
+                mass[at] = -0.5 * (h[i] * (v[j] - posed.velocity[j]) + h[j] * change)
+                at += 1
+            free[i] = total
+
+    # Friction of contacts that slide is p_n g.
+    for i in range(len(friction)):
+        total = 0.0
+        if modes.mode[i] in (EDGE, FACE):
+            for c in range(modes.g.shape[1]):
+                total += modes.g[i, c] * f[i, c + 1]
+        friction[i] = p[i, 0] * total
+
+    # Rows push with their impulses, and feel velocities.
+    for i in range(rows.shape[0]):
+        first, length, second, more = segments[i, 0], segments[i, 1], segments[i, 2], segments[i, 3]
+        for c in range(rows.shape[1]):
+            row, push, feel = rows[i, c], p[i, c], e[i, c]
+            for k in range(length):
+                row[k] = push * h[first + k] + feel * v[first + k]
+            for k in range(more):
+                row[length + k] = push * h[second + k] + feel * v[second + k]
+            for k in range(length + more, rows.shape[2]):
+                row[k] = 0.0
 
 
 def in_rows(problem: ContactProblem) -> NDArray[np.int64]:
@@ -349,27 +368,3 @@ def times_mass(problem: ContactProblem, change: Array, v: Array) -> Array:
         result[start : start + size] = np.einsum("xyd,y->xd", block, v[start : start + size])
         at += size * size
     return result
-
-
-def mass_gradient(problem: ContactProblem, h: Array, v: Array) -> Array:
-    """-h vᵀ, symmetric, at the entries of the mass, in its own shape."""
-    assert problem.mass is not None
-    if problem.mass.ndim == 3:
-        one, two = h.reshape(-1, 6, 1), v.reshape(-1, 1, 6)
-        outer = one * two
-        return -0.5 * (outer + outer.transpose(0, 2, 1))
-    parts = []
-    for start, end in zip(problem.trees[:-1], problem.trees[1:], strict=True):
-        outer = np.outer(h[start:end], v[start:end])
-        parts.append(-0.5 * (outer + outer.T).ravel())
-    return (np.concatenate(parts) if parts else np.zeros(0)).reshape(problem.mass.shape)
-
-
-def exchanges(system: System, ground: Ground) -> Array:
-    """(k, n, 3) impulses, in N s, that move nothing, each of unit size in the normal form."""
-    may, _, count = ground.bases
-    chosen = np.arange(3) < count[:, None]
-    null = system.may.indifferent()
-    spread = np.zeros((len(null), len(chosen), 3))
-    spread[:, chosen] = null
-    return np.asarray(np.einsum("ick,dik->dic", may, spread) * ground.scale[:, None])

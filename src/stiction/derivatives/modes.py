@@ -6,7 +6,7 @@ and g is where friction is on the disc, polygon or square of size one:
     mode     impulse may change by            stays zero        meaning
     OPEN     nothing                          nothing           u_n > 0
     NORMAL   n                                u_n               closed without friction
-    EDGE     (1, mu g)                        u_n               slides; g = -u_t / |u_t|, or a vertex
+    EDGE     (1, mu g), parts that stick      u_n, these parts  slides; g = -u_t / |u_t|, or a vertex
     FACE     (1, mu g) and d ⊥ g              u_n, d·u_t        slides with friction on a side of the polygon
     STICK    everything                       u                 sticks
     HELD     tangents                         u_t               without slip: opens, and is kept from sliding
@@ -17,6 +17,9 @@ On the round cone g turns with the velocity: p_t = -mu p_n u_t / |u_t| has the d
 
 whose last term, the compliance C, acts like a viscosity across the sliding. `Viscous` has C = viscosity · I.
 
+With torsion and rolling u_t has five entries, along rows that are scaled so that all share one mu; bounded apart,
+sliding, spin and rolling are three parts, each with a g and a C of its own, and some may stick while others slide.
+
 The margin of a contact is the least change of velocity, in m/s, that could bring it into another mode: the opening
 velocity; the sliding velocity (on a polygon, the distance to the next vertex's direction); W p_n before it opens; W
 times the distance of p_t from its bound before it slides, W the contact's own inverse mass. Where contacts share a load
@@ -25,162 +28,56 @@ in many ways the impulses with the largest margins count: a kink is where no way
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
+
+from stiction.arrays.compiled import kernel
+from stiction.arrays.layout import Floats, Ints, layout
+from stiction.problems.laws import KINDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.contact import ContactProblem
-    from stiction.solutions.contact import ContactSolution
+    from stiction.problems.laws import Law
 
-    Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+    Numbers = NDArray[np.float64]
 
 OPEN, NORMAL, EDGE, FACE, STICK, HELD = range(6)
-COUNT = np.array([0, 1, 1, 2, 3, 2])  # dimensions in which the impulse may change
 NAMES = ("opens", "is closed", "slides", "slides", "sticks", "is held")
+FRICTIONLESS, VISCOUS, NO_SLIP, CONE = (KINDS.index(kind) for kind in ("frictionless", "viscous", "no-slip", "cone"))
 ROUND = 16  # sides of the polygon that stands for the disc where impulses inside the cone are looked for
 FACETS_ROUND = np.column_stack(
     [np.cos(2.0 * np.pi * np.arange(ROUND) / ROUND), np.sin(2.0 * np.pi * np.arange(ROUND) / ROUND)]
 )
 INSCRIBED = float(np.cos(np.pi / ROUND))
+INFINITE = np.inf
 
 
-class Modes(NamedTuple):
-    """Modes of n contacts.
+class Outline(NamedTuple):
+    """What friction may be where mu p_n is one: a disc if there are no corners, else a polygon around zero."""
 
-    mode: (n,) as above; g, d: (n, 2) as above; mu: (n,) friction, 0 for laws without a bound
-    round: (n,) whether g turns with the sliding velocity
-    slack: (n,) margin that velocities leave, in m/s; infinite where they decide nothing
-    """
-
-    mode: Integers
-    g: Array
-    d: Array
-    mu: Array
-    round: Flags
-    slack: Array
+    corners: Any  # (k, 2)
+    normals: Any  # (k, 2) outward, of its sides
+    distance: Any  # (k,) of its sides from zero
+    reach: Any  # radius of the largest disc inside
 
 
-def modes_of(problem: ContactProblem, solution: ContactSolution, small: Array) -> Modes:
-    """The mode of each contact by its velocity; small: (n,) velocities, in m/s, that count as zero."""
-    n, law, kind = problem.n, problem.law, problem.law.kind
-    u = solution.contact_velocity
-    mode, slack = np.full(n, OPEN), np.abs(u[:, 0])
-    g, d, turning = np.zeros((n, 2)), np.zeros((n, 2)), np.zeros(n, bool)
-    mu = problem.friction if law.bounded else np.zeros(n)
-    closed = u[:, 0] <= small
-    slack[closed] = np.inf
-
-    # Laws without a bound on friction.
-    if kind in ("frictionless", "viscous"):
-        mode[closed] = NORMAL
-        return Modes(mode, g, d, mu, turning, slack)
-    if kind == "no-slip":
-        mode[closed] = STICK
-        mode[~closed & (np.abs(solution.impulse[:, 1:]).max(axis=1, initial=0.0) > 0.0)] = HELD
-        return Modes(mode, g, d, mu, turning, slack)
-
-    # Coulomb's: without friction, with a known direction, on a polygon, or on the disc.
-    rough = closed & (mu > 0.0)
-    mode[closed & ~rough] = NORMAL
-    if problem.slip is not None:
-        known = rough & ~np.isnan(problem.slip[:, 0])
-        mode[known], g[known] = EDGE, -problem.slip[known]
-        rough = rough & ~known
-    which = np.flatnonzero(rough)
-    if not len(which):
-        return Modes(mode, g, d, mu, turning, slack)
-    across = u[which, 1:]
-    corners = law.corners(problem.dim)
+@lru_cache(maxsize=64)
+def outline(law: Law, dim: int) -> Outline:
+    """Of a law; dim 2: in the plane."""
+    corners = law.corners(dim)
     if corners is None:
-        speed = np.sqrt((across**2).sum(axis=1))
-        slides = speed > small[which]
-        mode[which] = np.where(slides, EDGE, STICK)
-        g[which] = np.where(slides[:, None], -across / np.where(slides, speed, 1.0)[:, None], 0.0)
-        turning[which] = slides
-        slack[which[slides]] = speed[slides]
-    else:
-        on_polygon(corners, across, small[which], which, mode, g, d, slack)
-    return Modes(mode, g, d, mu, turning, slack)
+        return Outline(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), 1.0)
+    corners = np.array(corners, np.float64)
+    normals, distance = facets(corners)
+    return Outline(corners, np.array(normals), np.array(distance), float(distance.min()))
 
 
-def on_polygon(
-    corners: Array, across: Array, small: Array, which: Integers, mode: Integers, g: Array, d: Array, slack: Array
-) -> None:
-    """The vertices that oppose the sliding best: all of them at rest, else one or two neighbours."""
-    work = across @ corners.T
-    above = work - work.min(axis=1, keepdims=True)
-    best = above <= small[:, None]
-    count = best.sum(axis=1)
-    rests = np.asarray((np.abs(work) <= small[:, None]).all(axis=1))
-    others = np.where(best, np.inf, above).min(axis=1)
-    first, last = best.argmax(axis=1), best.shape[1] - 1 - best[:, ::-1].argmax(axis=1)
-    mode[which] = np.where(rests, STICK, np.where(count == 1, EDGE, FACE))
-    one, two = corners[first], corners[last]
-    g[which] = np.where(rests[:, None], 0.0, 0.5 * (one + two))
-    side = two - one
-    length = np.sqrt((side**2).sum(axis=1))
-    faces = ~rests & (count > 1)
-    d[which] = np.where(faces[:, None], side / np.where(length > 0.0, length, 1.0)[:, None], 0.0)
-    slack[which] = np.where(rests, np.inf, others)
-
-
-def bases(modes: Modes, dim: int) -> tuple[Array, Array, Integers]:
-    """(n, 3, 3) orthonormal columns in which impulses may change, (n, 3, 3) what stays zero, (n,) how many count."""
-    n, mode = len(modes.mode), modes.mode
-    may, zero = np.zeros((n, 3, 3)), np.zeros((n, 3, 3))
-    count = COUNT[mode]
-    presses = (mode != OPEN) & (mode != HELD)
-    zero[presses, 0, 0] = 1.0
-    edge = np.zeros((n, 3))
-    edge[:, 0], edge[:, 1:] = 1.0, modes.mu[:, None] * modes.g
-    along = (mode == EDGE) | (mode == FACE)
-    may[along, :, 0] = edge[along] / np.sqrt((edge[along] ** 2).sum(axis=1, keepdims=True))
-    may[mode == NORMAL, 0, 0] = 1.0
-    face = mode == FACE
-    may[face, 1:, 1] = zero[face, 1:, 1] = modes.d[face]
-    may[mode == STICK] = zero[mode == STICK] = np.eye(3)
-    held = mode == HELD
-    may[held, 1, 0] = zero[held, 1, 0] = may[held, 2, 1] = zero[held, 2, 1] = 1.0
-    if dim == 2:
-        count = np.where(mode == STICK, 2, np.where(held, 1, count))
-    return may, zero, count
-
-
-def impulse_slack(problem: ContactProblem, modes: Modes, p: Array) -> Array:
-    """(n,) margins, in N s, that impulses leave; infinite for open contacts."""
-    mode, mu = modes.mode, modes.mu
-    slack = np.where((mode == OPEN) | (mode == HELD), np.inf, p[:, 0])
-    if not problem.law.bounded:
-        return slack
-    stick, face = mode == STICK, mode == FACE
-    corners = problem.law.corners(problem.dim)
-    if stick.any():
-        slack[stick] = np.minimum(slack[stick], inside(corners, mu[stick], p[stick]))
-    if face.any():
-        # p_t = mu p_n g + b d, b between both vertices.
-        assert corners is not None
-        half = 0.5 * side_of(corners, modes.d[face])
-        along = np.abs((p[face, 1:] * modes.d[face]).sum(axis=1))
-        slack[face] = np.minimum(slack[face], mu[face] * p[face, 0] * half - along)
-    return slack
-
-
-def side_of(corners: Array, d: Array) -> Array:
-    """(k,) lengths of the sides of a polygon along these directions."""
-    sides = np.roll(corners, -1, axis=0) - corners
-    if len(corners) == 2:
-        return np.full(len(d), 2.0 * float(np.abs(corners[0]).max()))
-    length = np.sqrt((sides**2).sum(axis=1))
-    nearest = np.abs(d @ (sides / length[:, None]).T).argmax(axis=1)
-    return np.asarray(length[nearest], np.float64)
-
-
-def facets(corners: Array) -> tuple[Array, Array]:
+def facets(corners: Numbers) -> tuple[Numbers, Numbers]:
     """(k, 2) outward normals of a polygon's sides, and (k,) their distances from its centre."""
     if len(corners) == 2:  # in the plane
         return np.sign(corners) * [1.0, 0.0], np.abs(corners[:, 0])
@@ -189,17 +86,270 @@ def facets(corners: Array) -> tuple[Array, Array]:
     return middle / distance[:, None], distance
 
 
-def inside(corners: Array | None, mu: Array, p: Array) -> Array:
-    """(k,) how far p_t lies within its bound."""
-    if corners is None:
-        return np.asarray(mu * p[:, 0] - np.sqrt((p[:, 1:] ** 2).sum(axis=1)))
-    normals, distance = facets(corners)
-    return np.asarray((distance * (mu * p[:, 0])[:, None] - p[:, 1:] @ normals.T).min(axis=1), np.float64)
+class Modes(NamedTuple):
+    """Modes of n contacts with d directions."""
+
+    mode: Array[Ints, "n"]  # as above
+    g: Array[Floats, "n", "d - 1"]  # where friction is; zero for parts that stick
+    side: Array[Floats, "n", 2]  # along the side of a polygon, of a FACE
+    mu: Array[Floats, "n"]  # friction, 0 for laws without a bound
+    round: Array[Ints, "n"]  # whether g turns with the sliding velocity
+    slack: Array[Floats, "n"]  # margin that velocities leave, in m/s; infinite where they decide nothing
+
+
+class Bases(NamedTuple):
+    """How impulses may change, and what must stay zero: orthonormal columns, the first `count` of each contact."""
+
+    may: Array[Floats, "n", "d", "d"]
+    zero: Array[Floats, "n", "d", "d"]
+    count: Array[Ints, "n"]  # type: ignore[assignment]
+
+
+layout(Modes, "n", "d")
+layout(Bases, "n", "d")
+
+
+@kernel
+def parts(apart, d):
+    """How many parts friction has, each with a bound of its own."""
+    return 3 if apart and d == 6 else 1
+
+
+@kernel
+def part_of(k, apart, d):
+    """The directions of part k: from, and one past."""
+    if parts(apart, d) == 1:
+        return 1, d
+    return (1, 3) if k == 0 else (3, 4) if k == 1 else (4, 6)
+
+
+@kernel
+def length_of(x, first, end):
+    """Norm of some entries."""
+    total = 0.0
+    for c in range(first, end):
+        total += x[c] * x[c]
+    return total**0.5
+
+
+@kernel
+def set_modes(law, shape, friction, slip, u, p, small, modes):
+    """The mode of each contact by its velocity; small: (n,) velocities, in m/s, that count as zero.
+
+    shape: an `Outline`; slip: (n, 2), or (0, 2) if no direction is known; whether one presses only decides what HELD is
+    """
+    d = u.shape[1]
+    for i in range(len(u)):
+        g = modes.g[i]
+        for c in range(d - 1):
+            g[c] = 0.0
+        modes.side[i, 0], modes.side[i, 1], modes.round[i] = 0.0, 0.0, 0
+        modes.mu[i] = friction[i] if law.kind >= CONE else 0.0
+
+        # Open; without slip it may be kept from sliding all the same.
+        if u[i, 0] > small[i]:
+            modes.mode[i], modes.slack[i] = OPEN, abs(u[i, 0])
+            if law.kind == NO_SLIP:
+                for c in range(1, d):
+                    if p[i, c] != 0.0:
+                        modes.mode[i] = HELD
+            continue
+        modes.slack[i] = INFINITE
+
+        # Laws without a bound on friction; friction along a known direction; on a polygon; on the disc.
+        if law.kind == NO_SLIP:
+            modes.mode[i] = STICK
+        elif law.kind < CONE or not friction[i] > 0.0:
+            modes.mode[i] = NORMAL
+        elif len(slip) > 0 and slip[i, 0] == slip[i, 0]:
+            modes.mode[i], g[0], g[1] = EDGE, -slip[i, 0], -slip[i, 1]
+        elif len(shape.corners) > 0:
+            on_polygon(shape, u[i], small[i], i, modes)
+        else:
+            modes.mode[i] = STICK
+            for k in range(parts(law.apart, d)):
+                first, end = part_of(k, law.apart, d)
+                speed = length_of(u[i], first, end)
+                if speed > small[i]:
+                    for c in range(first, end):
+                        g[c - 1] = -u[i, c] / speed
+                    modes.mode[i], modes.round[i] = EDGE, 1
+                    modes.slack[i] = min(modes.slack[i], speed)
+
+
+@kernel
+def on_polygon(shape, u, small, i, modes):
+    """The vertices that oppose the sliding best: all of them at rest, else one or two neighbours."""
+    corners = shape.corners
+    least, most = INFINITE, 0.0
+    for k in range(len(corners)):
+        work = corners[k, 0] * u[1] + corners[k, 1] * u[2]
+        least, most = min(least, work), max(most, abs(work))
+    if most <= small:
+        modes.mode[i] = STICK
+        return
+    first, last, next_best = -1, -1, INFINITE
+    for k in range(len(corners)):
+        above = corners[k, 0] * u[1] + corners[k, 1] * u[2] - least
+        if above <= small:
+            first, last = k if first < 0 else first, k
+        else:
+            next_best = min(next_best, above)
+
+    # One vertex, or the middle of the side between two.
+    one, two = corners[first], corners[last]
+    modes.slack[i] = next_best
+    modes.g[i, 0], modes.g[i, 1] = 0.5 * (one[0] + two[0]), 0.5 * (one[1] + two[1])
+    modes.mode[i] = EDGE if first == last else FACE
+    if first != last:
+        x, y = two[0] - one[0], two[1] - one[1]
+        length = (x * x + y * y) ** 0.5
+        modes.side[i, 0], modes.side[i, 1] = x / length, y / length
+
+
+@kernel
+def set_bases(modes, apart, rows, bases):
+    """Directions of impulses and velocities; tangents without a row (in the plane) are none. True if both are alike."""
+    n, d = rows.shape[0], rows.shape[1]
+    alike = True
+    for i in range(n):
+        may, zero, mode, g = bases.may[i], bases.zero[i], modes.mode[i], modes.g[i]
+        for c in range(d):
+            for k in range(d):
+                may[c, k] = zero[c, k] = 0.0
+        count = 0
+
+        # The normal; friction of a contact that slides goes with it.
+        if mode != OPEN and mode != HELD:
+            may[0, 0] = zero[0, 0] = 1.0
+            count = 1
+            if mode in (EDGE, FACE):
+                mu, size = modes.mu[i], 1.0
+                for c in range(d - 1):
+                    size += mu * mu * g[c] * g[c]
+                size = size**0.5
+                alike = alike and size == 1.0
+                may[0, 0] = 1.0 / size
+                for c in range(1, d):
+                    may[c, 0] = mu * g[c - 1] / size
+
+        # Tangents that stick.
+        if mode == FACE:
+            for c in range(2):
+                may[1 + c, count] = zero[1 + c, count] = modes.side[i, c]
+            count += 1
+        elif mode in (STICK, HELD) or (mode == EDGE and parts(apart, d) > 1):
+            for k in range(parts(apart, d)):
+                first, end = part_of(k, apart, d)
+                if mode == EDGE and length_of(g, first - 1, end - 1) > 0.0:
+                    continue
+                for c in range(first, end):
+                    if has_entries(rows[i, c]):
+                        may[c, count] = zero[c, count] = 1.0
+                        count += 1
+        bases.count[i] = count
+    return alike
+
+
+@kernel
+def has_entries(row):
+    """Whether any is not zero."""
+    for j in range(len(row)):
+        if row[j] != 0.0:
+            return True
+    return False
+
+
+@kernel
+def set_margins(law, shape, modes, p, scale, rows, margin):
+    """(n,) in m/s; a contact that joints hold entirely has nothing to change."""
+    for i in range(len(p)):
+        left = impulse_slack(law, shape, modes, i, p[i]) / (scale[i] * scale[i])
+        margin[i] = min(modes.slack[i], left)
+        moving = False
+        for c in range(rows.shape[1]):
+            moving = moving or has_entries(rows[i, c])
+        if not moving:
+            margin[i] = INFINITE
+
+
+@kernel
+def impulse_slack(law, shape, modes, i, p):
+    """The margin, in N s, that an impulse leaves; infinite for open contacts."""
+    mode, mu, d = modes.mode[i], modes.mu[i], len(p)
+    if mode in (OPEN, HELD):
+        return INFINITE
+    slack, bound = p[0], mu * p[0]
+    if law.kind < CONE:
+        return slack
+
+    # Within the disc or polygon, part by part where these are bounded apart; on a side, between its vertices.
+    if mode == FACE:
+        along = abs(p[1] * modes.side[i, 0] + p[2] * modes.side[i, 1])
+        slack = min(slack, bound * 0.5 * side_length(shape.corners, modes.side[i]) - along)
+    elif mode == STICK and len(shape.corners) > 0:
+        for k in range(len(shape.normals)):
+            slack = min(slack, shape.distance[k] * bound - p[1] * shape.normals[k, 0] - p[2] * shape.normals[k, 1])
+    elif mode == STICK or (mode == EDGE and parts(law.apart, d) > 1):
+        for k in range(parts(law.apart, d)):
+            first, end = part_of(k, law.apart, d)
+            if mode == STICK or length_of(modes.g[i], first - 1, end - 1) == 0.0:
+                slack = min(slack, bound - length_of(p, first, end))
+    return slack
+
+
+@kernel
+def side_length(corners, way):
+    """The length of the side of a polygon that lies nearest to this direction."""
+    best, found, k = -1.0, 0.0, len(corners)
+    for a in range(k):
+        b = a + 1 if a + 1 < k else 0
+        x, y = corners[b, 0] - corners[a, 0], corners[b, 1] - corners[a, 1]
+        length = (x * x + y * y) ** 0.5
+        along = abs(x * way[0] + y * way[1]) / length
+        if along > best:
+            best, found = along, length
+    return found
+
+
+@kernel
+def set_compliance(law, modes, viscosity, p, u, scale, C):
+    """(n, d, d) C in the normal form: of friction that turns, or is viscous of the final velocity; False if none is."""
+    n, d = u.shape
+    some = False
+    for i in range(n):
+        for c in range(d):
+            for k in range(d):
+                C[i, c, k] = 0.0
+        unit = 1.0 / (scale[i] * scale[i])
+        if law.kind == VISCOUS and law.implicit:
+            C[i, 1, 1] = C[i, 2, 2] = viscosity[i] * unit
+            some = True
+        elif modes.round[i] != 0 and modes.mode[i] == EDGE:
+            some = True
+            for k in range(parts(law.apart, d)):
+                first, end = part_of(k, law.apart, d)
+                g = modes.g[i]
+                if length_of(g, first - 1, end - 1) > 0.0:
+                    stiff = modes.mu[i] * max(p[i, 0], 0.0) / length_of(u[i], first, end) * unit
+                    for a in range(first, end):
+                        for b in range(first, end):
+                            C[i, a, b] = stiff * ((1.0 if a == b else 0.0) - g[a - 1] * g[b - 1])
+    return some
+
+
+def inner_sides(shape: Outline, size: int) -> tuple[Numbers, Numbers]:
+    """Sides of a polygon, or of a cube, inside what friction may be: outward normals and distances."""
+    if len(shape.corners):
+        return shape.normals, shape.distance
+    if size == 2:
+        return FACETS_ROUND, np.full(ROUND, INSCRIBED)
+    return np.vstack([np.eye(size), -np.eye(size)]), np.full(2 * size, size**-0.5)
 
 
 def shared_inside(
-    problem: ContactProblem, modes: Modes, p: Array, directions: Array, weight: Array, enough: Array
-) -> Array:
+    problem: ContactProblem, modes: Modes, p: Numbers, directions: Numbers, weight: Numbers, enough: Numbers
+) -> Numbers:
     """Impulses of the same motion that lie as far within their bounds as they can, up to `enough`.
 
     directions: (k, n, 3) impulses that move nothing; weight: (n,) W; enough: (n,) margins, in m/s, that suffice
@@ -208,25 +358,28 @@ def shared_inside(
     """
     from scipy.optimize import linprog
 
-    n, k, mode = problem.n, len(directions), modes.mode
+    n, k, mode, d = problem.n, len(directions), modes.mode, p.shape[1]
     presses = np.flatnonzero((mode != OPEN) & (mode != HELD))
-    corners = problem.law.corners(problem.dim)
-    normals, distance = (FACETS_ROUND, np.full(ROUND, INSCRIBED)) if corners is None else facets(corners)
+    shape, apart = outline(problem.law, problem.dim), problem.law.numbers.apart
 
     # Rows a · p >= t of every bound: p_n, and friction of contacts that stick or lie on a side.
-    rows, owner = [np.eye(1, 3)[0]] * len(presses), list(presses)
-    if problem.law.bounded:
-        for i in presses:
-            if mode[i] == STICK:
-                for normal, size in zip(normals, distance, strict=True):
-                    rows.append(np.array([modes.mu[i] * size, *-normal]))
-                    owner.append(i)
-            elif mode[i] == FACE:
-                assert corners is not None
-                half = 0.5 * side_of(corners, modes.d[i : i + 1])[0]
-                for sign in (-1.0, 1.0):
-                    rows.append(np.array([modes.mu[i] * half, *(sign * modes.d[i])]))
-                    owner.append(i)
+    rows, owner = [np.eye(1, d)[0]] * len(presses), list(presses)
+    for i in presses if problem.law.bounded else ():
+        if mode[i] == FACE:
+            half = 0.5 * side_length(shape.corners, modes.side[i])
+            for sign in (-1.0, 1.0):
+                rows.append(np.array([modes.mu[i] * half, *(sign * modes.side[i])]))
+                owner.append(i)
+            continue
+        for first, end in (part_of(each, apart, d) for each in range(parts(apart, d))):
+            if modes.g[i, first - 1 : end - 1].any():
+                continue  # it slides
+            normals, distance = inner_sides(shape, end - first)
+            for normal, size in zip(normals, distance, strict=True):
+                row = np.zeros(d)
+                row[0], row[first:end] = modes.mu[i] * size, -normal
+                rows.append(row)
+                owner.append(i)
     bound, whose = np.array(rows), np.array(owner)
     now = weight[whose] * (bound * p[whose]).sum(axis=1)
     change = weight[whose, None] * np.einsum("rc,krc->rk", bound, directions[:, whose])

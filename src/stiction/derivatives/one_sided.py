@@ -16,14 +16,13 @@ are a contact problem of their own, u = H p + q, in Delassus form.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from stiction.derivatives.contact import CONSISTENT, Derivatives
 from stiction.derivatives.ground import Forcing, Ground, Response, one_column
-from stiction.derivatives.modes import EDGE, FACE, NORMAL, OPEN, STICK, facets
+from stiction.derivatives.modes import EDGE, FACE, NORMAL, OPEN, STICK, outline
 from stiction.derivatives.system import DEPENDENT
 from stiction.errors import NotDifferentiable, SolveFailed
 from stiction.problems.contact import ContactProblem
@@ -52,10 +51,9 @@ class Pair(NamedTuple):
 def one_sided(derivatives: Derivatives, direction: dict[str, Array]) -> Response:
     """The answer's derivative along a direction, kinks decided by it."""
     ground, pairs, whole = undecided(derivatives)
-    system = ground.system(DEPENDENT_AT_KINKS if derivatives.kinks else DEPENDENT)
-    if not system.determined:
+    if not ground.system.determined:
         raise NotDifferentiable(f"one_sided: {derivatives.reason}")
-    given = ground.answer(system, ground.forcing(**direction))
+    given = ground.answer(ground.forcing(**direction))
     if given.residual > (DEPENDENT_AT_KINKS if derivatives.kinks else CONSISTENT):
         raise NotDifferentiable(
             "one_sided: in this direction contacts that share a load cannot all stay closed (their rates disagree by "
@@ -72,15 +70,14 @@ def one_sided(derivatives: Derivatives, direction: dict[str, Array]) -> Response
     # The response to each undecided impulse.
     if whole:
         pairs = [Pair(i, axis, axis) for i in whole for axis in np.eye(3)]
+    n, d, m, _ = ground.system.shape
     forcing = Forcing(
-        np.zeros((ground.whitening.m, len(pairs))),
-        np.zeros((ground.problem.n, 3, len(pairs))),
-        np.zeros((len(ground.problem.joints), len(pairs))),
-        np.zeros((ground.problem.n, 3, len(pairs))),
-    )
+        np.zeros((m, len(pairs))), np.zeros((n, d, len(pairs))), np.zeros((len(ground.problem.joints), len(pairs))),
+        np.zeros((n, d, len(pairs))),
+    )  # fmt: skip
     for column, pair in enumerate(pairs):
         forcing.f[pair.contact, :, column] = pair.push
-    unit = ground.answer(system, forcing)
+    unit = ground.answer(forcing)
     contacts, rows = np.array([pair.contact for pair in pairs]), np.array([pair.row for pair in pairs])
     H = np.einsum("rc,rcd->rd", rows, unit.contact_velocity[contacts])
     q = (rows * given.contact_velocity[contacts, :, 0]).sum(axis=1)
@@ -126,7 +123,12 @@ def undecided(derivatives: Derivatives) -> tuple[Ground, list[Pair], list[int]]:
     """Modes without what is undecided; the pairs, and the contacts of which all is."""
     ground, solution = derivatives.ground, derivatives.solution
     problem, modes = ground.problem, derivatives.modes
-    mode, g, d = modes.mode.copy(), modes.g.copy(), modes.d.copy()
+    if derivatives.kinks and ground.d > 3:
+        raise NotDifferentiable(
+            "one_sided: kinks of contacts with torsional or rolling friction are not supported; move the problem off "
+            "them, or set condim to 3"
+        )
+    mode, g, side = modes.mode.copy(), modes.g.copy(), modes.side.copy()
     pairs: list[Pair] = []
     whole: list[int] = []
     small = derivatives.small
@@ -146,22 +148,22 @@ def undecided(derivatives: Derivatives) -> tuple[Ground, list[Pair], list[int]]:
                 )
             mode[i] = OPEN
         elif mode[i] == STICK:
-            mode[i], g[i], d[i], found = about_to_slide(problem, i, p, small[i] / weight)
+            mode[i], g[i], side[i], found = about_to_slide(problem, i, p, small[i] / weight)
             pairs += found
         else:
-            mode[i], g[i], found = at_a_vertex(problem, i, p, g[i], d[i])
+            mode[i], g[i], found = at_a_vertex(problem, i, p, g[i], side[i])
             pairs += found
-    changed = modes._replace(mode=mode, g=g, d=d)
-    return replace(ground, modes=changed, solution=solution), pairs, whole
+    dependent = DEPENDENT_AT_KINKS if derivatives.kinks else DEPENDENT
+    system = ground.system.with_modes(dependent, mode=mode, g=g, side=side)
+    return Ground(problem, solution, system), pairs, whole
 
 
 def about_to_slide(problem: ContactProblem, i: int, p: Array, near: float) -> tuple[int, Array, Array, list[Pair]]:
     """A contact that sticks with friction at its bound: on the disc, on a side, or at a vertex."""
-    corners = problem.law.corners(problem.dim)
-    if corners is None:
+    corners, normals, distance, _ = outline(problem.law, problem.dim)
+    if not len(corners):
         out = p[1:] / np.hypot(*p[1:])
         return FACE, out, np.array([-out[1], out[0]]), [inward(i, -out)]
-    normals, distance = facets(corners)
     reached = np.flatnonzero(distance * problem.friction[i] * p[0] - normals @ p[1:] <= near)
     if problem.dim == 2:
         k = reached[0]
@@ -179,8 +181,7 @@ def about_to_slide(problem: ContactProblem, i: int, p: Array, near: float) -> tu
 def at_a_vertex(problem: ContactProblem, i: int, p: Array, g: Array, d: Array) -> tuple[int, Array, list[Pair]]:
     """A contact that slides with friction on a side, at its end."""
     sign = 1.0 if p[1:] @ d > 0.0 else -1.0
-    corners = problem.law.corners(problem.dim)
-    assert corners is not None
+    corners = outline(problem.law, problem.dim).corners
     here = corners[int(np.argmax(corners @ (g + sign * 0.5 * np.hypot(*g) * d)))]
     return EDGE, here, [inward(i, -sign * d)]
 

@@ -1,11 +1,14 @@
-"""The mass of a contact problem as its whitening: M = Lᵀ L block by block, blocks of one size at a time."""
+"""Momenta and velocities of a contact problem, and those of its normal form: M = G Gᵀ, many columns at once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from stiction.arrays.compiled import kernel
+from stiction.arrays.dense import dot
+from stiction.problems.normal_form import unwhiten_velocity, whiten_dense
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,61 +18,59 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Whitening:
-    """blocks: for each size, (b, k) which velocities, (b, k, k) M and (b, k, k) L⁻¹, L lower triangular."""
+class Whitening(NamedTuple):
+    """Of a problem; one in Delassus form is its normal form already."""
 
-    m: int
-    blocks: tuple[tuple[NDArray[np.int64], Array, Array], ...]
+    problem: ContactProblem
 
     def force(self, h: Array) -> Array:
-        """L⁻ᵀ h: momentum (m, columns) in the normal form."""
-        return self.by_block(h, lambda _, inverse: inverse.transpose(0, 2, 1))
+        """G⁻¹ h: momentum (m, columns) in the normal form."""
+        record = self.problem.whitened.record
+        if record is None:
+            return h
+        found = np.array(h.T, order="C")
+        whiten_columns(record.factor, self.problem.trees, found)
+        return found.T
 
     def velocity(self, x: Array) -> Array:
-        """L⁻¹ x: velocities (m, columns) from the normal form."""
-        return self.by_block(x, lambda _, inverse: inverse)
+        """G⁻ᵀ x: velocities (m, columns) from the normal form."""
+        record = self.problem.whitened.record
+        if record is None:
+            return x
+        found = np.empty((x.shape[1], x.shape[0]))
+        unwhiten_columns(record.factor, self.problem.trees, np.ascontiguousarray(x.T), found)
+        return found.T
 
     def momentum(self, v: Array) -> Array:
         """M v."""
-        return self.by_block(v, lambda mass, _: mass)
-
-    def by_block(self, values: Array, chosen: object) -> Array:
-        if not self.blocks:
-            return values
-        if len(self.blocks) == 1 and len(self.blocks[0][0]) == 1:
-            _, mass, inverse = self.blocks[0]
-            return np.asarray(chosen(mass, inverse)[0] @ values)  # type: ignore[operator]
-        result = np.empty_like(values)
-        for place, mass, inverse in self.blocks:
-            result[place] = chosen(mass, inverse) @ values[place]  # type: ignore[operator]
-        return result
+        if self.problem.mass is None:
+            return v
+        found = np.empty((v.shape[1], v.shape[0]))
+        push_columns(self.problem.mass.reshape(-1), self.problem.trees, np.ascontiguousarray(v.T), found)
+        return found.T
 
 
-def whitening_of(problem: ContactProblem) -> Whitening:
-    """Of a problem whose mass is known; the factor is that of its normal form."""
-    record = problem.whitened.record
-    if record is None or problem.mass is None:
-        return Whitening(len(problem.whitened.free), ())
-    mass, factor = problem.mass.reshape(-1), record.factor
-    if problem.mass.ndim == 3:  # free bodies: one size, one after the other
-        count = len(problem.mass)
-        place = np.arange(6 * count).reshape(count, 6)
-        return Whitening(problem.m, ((place, problem.mass, inverted(factor.reshape(count, 6, 6))),) if count else ())
-    sizes = np.diff(problem.trees)
-    begin = np.concatenate([[0], np.cumsum(sizes**2)])
-    blocks = []
-    for size in np.unique(sizes[sizes > 0]):
-        which = np.flatnonzero(sizes == size)
-        place = problem.trees[which][:, None] + np.arange(size)
-        entries = begin[which][:, None] + np.arange(size * size)
-        blocks.append((place, mass[entries].reshape(-1, size, size), inverted(factor[entries].reshape(-1, size, size))))
-    return Whitening(problem.m, tuple(blocks))
+@kernel
+def whiten_columns(factor, trees, columns):
+    """G⁻¹ of each, in place; columns are rows here."""
+    for k in range(len(columns)):
+        whiten_dense(factor, trees, columns[k])
 
 
-def inverted(factor: Array) -> Array:
-    """(b, k, k) L⁻¹ of lower triangles that keep their diagonal inverted."""
-    L = np.tril(factor)
-    diagonal = np.arange(L.shape[1])
-    L[:, diagonal, diagonal] = 1.0 / L[:, diagonal, diagonal]
-    return np.asarray(np.linalg.inv(L))
+@kernel
+def unwhiten_columns(factor, trees, columns, out):
+    """G⁻ᵀ of each."""
+    for k in range(len(columns)):
+        unwhiten_velocity(factor, trees, columns[k], out[k])
+
+
+@kernel
+def push_columns(mass, trees, columns, out):
+    """M times each."""
+    for k in range(len(columns)):
+        at = 0
+        for b in range(len(trees) - 1):
+            start, size = trees[b], trees[b + 1] - trees[b]
+            for i in range(start, start + size):
+                out[k, i] = dot(mass[at:], columns[k, start:], size)
+                at += size

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.stepping.engine import Engine
+    from stiction.stepping.record import Record
 
 CYCLES = 4  # Newton restarts tried here; harder problems go through `solve`
 STEPS = 80  # Newton steps in each
@@ -85,13 +86,14 @@ class Fused(Step):
         step = self.arrays
         return step.impulse, step.velocity, step.contact_velocity, step.mode
 
-    def solution(self) -> ContactSolution:
-        step, certificate = self.arrays, self.certificate
+    def solution(self, arrays: Record | None = None) -> ContactSolution:
+        """With the problem that was solved; arrays: these, if they are at hand."""
+        step, certificate = self.arrays if arrays is None else arrays, self.certificate
         trace = (f"ConeNewton: solved, residual {certificate.residual:.1e}",)
         return ContactSolution(
             Status.SOLVED, step.velocity, step.impulse, step.joint_impulse, step.mode, step.contact_velocity,
             certificate, self.steps, ConeNewton(tolerance=self.settings.aim), self.settings.tolerance, None, trace,
-            None, self.problem(Coulomb(joint=not self.settings.apart)),
+            None, self.problem(Coulomb(joint=not self.settings.apart), step),
         )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ entry of x and u, and no contact problem is solved there. What the differences s
 
 goes through the derivatives of the one that was solved (`derivatives.ground`), all columns at once. The motion, and
 sensors, are MuJoCo's again. Velocities do not move contacts, and controls no body: only the stages that they enter
-are computed anew.
+are computed anew. Where nothing needs Python in between, all of it is one compiled loop (`stepping.linear_loop`); what
+is below does the same for sensors, activations and callbacks, and for columns in which contacts come, go or jump.
 
 Where contact is at a kink, or its motion is not determined, A and B are those of one of the modes that meet there, or
 the smallest: `reason` and `kinks` say so. A contact whose place jumps as bodies move (an edge that rolls over a face)
@@ -20,6 +21,7 @@ can move must open or slide as soon as it is displaced: `tied` lists the entries
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -32,10 +34,14 @@ from stiction.contacts.gather import COUNTS, SCRATCH, Constraints, fill, measure
 from stiction.contacts.identity import match
 from stiction.contacts.write_back import write_back
 from stiction.derivatives.differentiate import differentiate
+from stiction.derivatives.ground import Forcing
 from stiction.errors import InvalidScene, SolveFailed
+from stiction.solvers.auto import Auto
 from stiction.solvers.solve import solve
 from stiction.stepping.choices import check_law, check_solver
 from stiction.stepping.engine import Engine, alone
+from stiction.stepping.fused import Fused, fused_step
+from stiction.stepping.linear_loop import JUMP, SUDDEN, can_difference, difference
 from stiction.stepping.pose import NONE, pose, set_joints, set_rates
 from stiction.stepping.time_stepping import CONE, DEFAULT, TimeStepping
 
@@ -50,7 +56,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-JUMP = 0.1  # difference of both one-sided differences of a contact's rows, over the larger one, that is a jump
 TIED = 1e-3  # velocity left at contacts that should have none, over what changes there: more than curvature explains
 DEFAULT_STEPPER = TimeStepping()
 _engines: WeakKeyDictionary[Any, Engine] = WeakKeyDictionary()
@@ -155,53 +160,68 @@ class Differences:
         self.dt = engine.model.opt.timestep
         stages.restore(engine.shadow, engine.data, state)
         engine.look()
-        self.found = copied(engine.gather())
-        viscosity = stepper.viscosity
-        self.problem: ContactProblem = pose(
-            self.found, law, self.dt, self.recovery, 0.0, viscosity, joint_recovery=self.joint_recovery
-        )
-        self.solution: ContactSolution = solve(
-            self.problem, DEFAULT if solver is None else solver, tolerance=stepper.tolerance, throw=False
-        )
-        if not self.solution.ok:
-            raise SolveFailed(self.solution)
-        self.base = self.data_of(self.found)
-        self.force = np.array(engine.data.qfrc_smooth)
-        self.jumps: set[int] = set()
-
-        # Memory for the constraints beside the present ones; what makes all stages depend on all of the state.
+        self.force, self.rates = np.array(engine.data.qfrc_smooth), np.array(engine.data.act_dot)
         memory = engine.memory
         kept, self.counts = np.empty(int(memory.data["ncon"][0]), np.int64), np.empty(COUNTS, np.int64)
         measure(memory.model, memory.data, memory.where, self.counts, kept)
+        self.found, self.solution = self.solved(law, DEFAULT if solver is None else solver, stepper)
+        self.problem: ContactProblem = self.solution.whose()
+        self.jumps: set[int] = set()
+
+        # Memory for the constraints beside the present ones; what makes all stages depend on all of the state.
         self.room, self.scratch = copied(self.found), np.empty(self.counts[SCRATCH])
         self.anew = stages.depends_on_velocity(engine.model)
+        self.whole = self.anew or engine.joined  # the rates that references of equalities ask for depend on velocities
+
+    def solved(self, law: Law, solver: Any, stepper: TimeStepping) -> tuple[Constraints, ContactSolution]:
+        """The constraints of the step, and its answer: as `st.step` finds it, in one call where that goes."""
+        engine = self.engine
+        if law.kind == "cone" and isinstance(solver, Auto):
+            settings = stepper.settings if solver.aim is None else stepper.settings._replace(aim=solver.aim)
+            _, made = fused_step(engine, settings._replace(apart=law.numbers.apart), False)
+            if isinstance(made, Fused):
+                arrays = made.arrays
+                return arrays.constraints, made.solution(arrays)
+        found = copied(engine.gather())
+        problem = pose(
+            found, law, self.dt, self.recovery, 0.0, stepper.viscosity, joint_recovery=self.joint_recovery
+        )  # fmt: skip
+        solution: ContactSolution = solve(problem, solver, tolerance=stepper.tolerance, throw=False)
+        if not solution.ok:
+            raise SolveFailed(solution)
+        return found, solution
+
+    @cached_property
+    def base(self) -> Data:
+        return self.data_of(self.found)._replace(rate_of_activation=self.rates)
 
     def linearized(self, sensors: bool) -> Linearization:
         """All columns: difference the stages, respond to them, move."""
         model, nu = self.engine.model, self.engine.model.nu
         derivatives = differentiate(self.solution, strict=False)
         places = [(what, k) for what, count in stages.columns(model) for k in range(count)]
-        change, rates = self.changes(derivatives, places)
-        forcing = derivatives.ground.forcing(**change)
-        response = derivatives.ground.answer(derivatives.system, forcing)
-        tied = self.tied(derivatives, forcing.e, response.contact_velocity)
+        forcing, rates = self.forced(derivatives, places, sensors)
+        given = np.abs(forcing.e).max(axis=(0, 1), initial=1.0)
 
         # Where the step ends; its sensors.
         size = len(places) - nu
         if sensors or model.na:
+            response = derivatives.ground.answer(forcing)
+            left = np.matmul(derivatives.ground.bases.zero.transpose(0, 2, 1), response.contact_velocity)
+            off = np.abs(left).max(axis=(0, 1), initial=0.0)
             whole, seen = self.ends(places, response, rates, sensors)
         else:
-            velocity = response.velocity[: model.nv]
-            stages.restore(self.engine.shadow, self.engine.data, self.state)
+            velocity, off = derivatives.ground.motion(forcing)
+            velocity, seen = velocity[: model.nv], np.zeros((0, len(places)))
             position = stages.moved_tangent(model, self.solution.velocity[: model.nv], velocity, self.dt)
-            whole, seen = np.vstack([position, velocity]), np.zeros((0, len(places)))
+            whole = np.concatenate([position, velocity])
         stages.restore(self.engine.shadow, self.engine.data, self.state)
         parts = [whole[:, :size], whole[:, size:]]
         if sensors:
             parts += [seen[:, :size], seen[:, size:]]
         result = Linearization(np.ascontiguousarray(part) for part in parts)
         result.derivatives, result.jumps = derivatives, tuple(sorted(self.jumps))
-        result.tied = tuple(places[column] for column in tied)
+        result.tied = tuple(places[column] for column in np.flatnonzero(off > TIED * given))
         return result
 
     def ends(
@@ -231,19 +251,12 @@ class Differences:
             np.array(sensed).T.reshape(model.nsensordata, len(places)),
         )
 
-    def tied(self, derivatives: Derivatives, given: Array, left: Array) -> NDArray[np.int64]:
-        """Columns in which contacts that share a load cannot all keep their modes."""
-        _, zero, count = derivatives.ground.bases
-        active = np.arange(3) < count[:, None]
-        off = np.abs(np.matmul(zero.transpose(0, 2, 1), left)[active]).max(axis=0, initial=0.0)
-        return np.flatnonzero(off > TIED * np.abs(given).max(axis=(0, 1), initial=1.0))
-
     def beside(self, what: str, k: int, sign: float) -> None:
         """MuJoCo's stages with one entry of state or control changed."""
         engine = self.engine
         stages.restore(engine.shadow, engine.data, self.state)
         stages.nudge(engine.shadow, engine.data, what, k, sign * self.eps)
-        if what == "qpos" or self.anew:
+        if what == "qpos" or self.whole:
             engine.refresh()
         else:
             stages.after_positions(engine.shadow, engine.data)
@@ -289,6 +302,25 @@ class Differences:
             pair=old.pair, spot=old.spot, friction=old.friction,
         )  # fmt: skip
 
+    def forced(
+        self, derivatives: Derivatives, places: list[tuple[str, int]], sensors: bool
+    ) -> tuple[Forcing, dict[tuple[str, int, float], Array]]:
+        """What enters the derivatives of the contact problem, a column for each place; rates of activations."""
+        ground, engine = derivatives.ground, self.engine
+        if sensors or ground.explicit or not can_difference(engine, self.anew):
+            change, rates = self.changes(derivatives, places)
+            return ground.forcing(**change), rates
+        found = difference(
+            engine, self.found, self.room, self.counts, self.scratch, self.solution, self.eps, len(self.signs), self.dt,
+            self.recovery, self.joint_recovery,
+        )  # fmt: skip
+        h, e, c = found.momentum.T, found.velocity.transpose(1, 2, 0), found.rate.T
+        slow = np.flatnonzero(found.slow)
+        if len(slow):
+            change, _ = self.changes(derivatives, [places[column] for column in slow])
+            h[:, slow], e[:, :, slow], c[:, slow], _ = ground.forcing(**change)
+        return Forcing(h, e, c, np.zeros(e.shape)), {}
+
     def changes(
         self, derivatives: Derivatives, places: list[tuple[str, int]]
     ) -> tuple[dict[str, Array], dict[tuple[str, int, float], Array]]:
@@ -301,7 +333,7 @@ class Differences:
 
         # Velocities and controls move no body: only forces change, and with them the free velocity.
         pushed = np.zeros((len(self.base.free), len(places)))
-        whole = [column for column, (what, _) in enumerate(places) if what == "qpos" or self.anew]
+        whole = [column for column, (what, _) in enumerate(places) if what == "qpos" or self.whole]
         for column in sorted(set(range(len(places))) - set(whole)):
             what, k = places[column]
             forces = []
@@ -339,7 +371,7 @@ class Differences:
         one = np.stack([a.rows - self.base.rows for a in ahead], -1) / self.eps
         two = np.stack([self.base.rows - b.rows for b in back], -1) / self.eps
         first, second = (np.abs(side).max(axis=(1, 2)) for side in (one, two))
-        far = np.abs(one - two).max(axis=(1, 2)) > JUMP * (1.0 + np.maximum(first, second)) + 1e-2 / self.eps
+        far = np.abs(one - two).max(axis=(1, 2)) > JUMP * (1.0 + np.maximum(first, second)) + SUDDEN / self.eps
         for i, at in np.argwhere(far):
             better, column = one if first[i, at] <= second[i, at] else two, whole[at]
             change["rows"][i, :, :, column] = better[i, :, :, at]
@@ -360,7 +392,7 @@ class Differences:
         if sensors and engine.senses:
             engine.refresh()
             now = engine.gather()
-            p = np.zeros((now.n, 3))
+            p = np.zeros(now.rows.shape[:2])
             if now.n:
                 previous = match(engine.memory, self.found, now) if self.found.n else np.full(now.n, -1)
                 p[previous >= 0] = impulse[previous[previous >= 0]]

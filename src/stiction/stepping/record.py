@@ -91,9 +91,9 @@ class Step:
         """(n, d) in N s."""
         return self.arrays.impulse
 
-    def problem(self, law: Law) -> ContactProblem:
-        """The contact problem that was posed."""
-        step = self.arrays
+    def problem(self, law: Law, arrays: Record | None = None) -> ContactProblem:
+        """The contact problem that was posed; arrays: these, if they are at hand."""
+        step = self.arrays if arrays is None else arrays
         return posed_problem(step.constraints, law, step.gap_rate, step.joint_rows, step.joint_rate)
 
 
