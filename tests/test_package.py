@@ -78,6 +78,8 @@ PUBLIC = {
         "linearize",
         "rollout",
         "step",
+        "step1",
+        "step2",
     },
     "sweeps": {
         "grid",

@@ -57,6 +57,8 @@ from stiction.stepping.linearize import linearize as linearize
 from stiction.stepping.rollout import rollout as rollout
 from stiction.stepping.simulation import Simulation as Simulation
 from stiction.stepping.step import step as step
+from stiction.stepping.step import step1 as step1
+from stiction.stepping.step import step2 as step2
 from stiction.stepping.time_stepping import TimeStepping as TimeStepping
 from stiction.sweeps.cases import grid as grid
 from stiction.sweeps.sweep import sweep as sweep

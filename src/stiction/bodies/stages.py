@@ -26,10 +26,20 @@ def smooth(model: Any, data: Any, memory: Memory | None = None, acts: bool = Tru
     memory: given where contacts must be mended (`collision.needs_mending`)
     acts: whether there may be forces of actuators; without any, `qfrc_actuator` must be zero already
     """
+    before_control(model, data, memory)
+    after_control(model, data, acts)
+
+
+def before_control(model: Any, data: Any, memory: Memory | None = None) -> None:
+    """What does not depend on controls and applied forces, as in `mj_step1`."""
     if memory is None:
         step1(model, data)
     else:
         mended_step1(model, data, memory)
+
+
+def after_control(model: Any, data: Any, acts: bool = True) -> None:
+    """What does: forces of actuators, and the acceleration without constraints."""
     if acts:
         actuation(model, data)
     acceleration(model, data)
