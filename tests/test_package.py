@@ -73,6 +73,7 @@ PUBLIC = {
     },
     "stepping": {
         "EventDriven",
+        "FirstOrder",
         "Simulation",
         "TimeStepping",
         "linearize",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stiction.problems.laws import Law
     from stiction.solvers.contract import Solver
     from stiction.stepping.event_driven import EventDriven
+    from stiction.stepping.first_order import FirstOrder
     from stiction.stepping.report import Report
 
 DEFAULT_STEPPER = TimeStepping()
@@ -28,7 +29,7 @@ def step(
     *,
     law: Law = CONE,
     solver: Solver | None = None,
-    stepper: TimeStepping | EventDriven = DEFAULT_STEPPER,
+    stepper: TimeStepping | EventDriven | FirstOrder = DEFAULT_STEPPER,
     ignore: tuple[str, ...] = (),
 ) -> Report:
     """One step of `model.opt.timestep` with exact contact, on any compiled model.
@@ -64,7 +65,7 @@ def step2(
     *,
     law: Law = CONE,
     solver: Solver | None = None,
-    stepper: TimeStepping | EventDriven = DEFAULT_STEPPER,
+    stepper: TimeStepping | EventDriven | FirstOrder = DEFAULT_STEPPER,
 ) -> Report:
     """The rest of a step after `step1`, as `mj_step2`: `step1` and `step2` give the same bits as `step`."""
     engine = _engines.get(data) if hasattr(data, "qpos") else None
