@@ -31,7 +31,7 @@ from stiction.contacts.gather import (
 from stiction.contacts.identity import carry
 from stiction.contacts.write_back import WRITTEN, write
 from stiction.problems.laws import Coulomb, LawNumbers
-from stiction.problems.normal_form import Posed, White, make_consistent, trim, whiten_posed
+from stiction.problems.normal_form import LOOSELY, Posed, White, make_consistent, trim, whiten_posed
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, Judging, judge_problem
@@ -212,7 +212,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
 
     # Whiten: the normal form; redundant joints follow the independent ones.
     white = work.white
-    tau, rank = whiten_posed(posed, white, zero)
+    tau, rank = whiten_posed(posed, white, LOOSELY, zero)
     if tau < 0.0:
         return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
     if j > 0:
