@@ -4,8 +4,8 @@ Every MJCF file under the folders is loaded, and stepped from its first keyframe
 `st.step`. A line tells what became of it: not loaded (a mesh is missing, say, or the file is a part of another),
 refused and why, failed and why; what our step costs over MuJoCo's, in the median, on the whole, and at worst over our
 median; the largest velocity, the deepest overlap and the largest error of equality constraints at the end, ours and
-MuJoCo's.
-`--into` writes the table as a page, `--limit` ends a model that takes longer. Nothing of the models is kept.
+MuJoCo's. `--into` writes the table to a page, behind its mark; `--limit` ends a model that takes longer. Nothing of the
+models is kept.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def line(name: str, path: Path, steps: int, limit: float) -> Line:
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
     except Exception as error:  # MuJoCo raises errors of several kinds
-        return Line(name, "not loaded", first_line(error))
+        return Line(name, "not loaded", first_line(error).replace(f"{path.parent}/", ""))
     if model.nv == 0:
         return Line(name, "not loaded", "nothing moves")
     dims = sorted({int(dim) for dim in model.geom_condim})
@@ -118,6 +118,8 @@ def told(found: Line) -> str:
         f"{1e3 * ours.overlap:.2g} ({1e3 * theirs.overlap:.2g}) | {ours.error:.1e} ({theirs.error:.1e}) |"
     )
 
+
+MARK = "<!-- table -->"  # of a page: what follows is renewed
 
 HEAD = (
     "| model | size | | median cost over mj_step | whole cost | slowest over median | largest velocity (MuJoCo's) | "
@@ -161,7 +163,9 @@ def main() -> int:
     print(f"\n{summary(lines, chosen.steps)}")
     if chosen.into is not None:
         rows = "\n".join(map(told, lines))
-        chosen.into.write_text(f"# Other people's models\n\n{summary(lines, chosen.steps)}\n\n{HEAD}\n{rows}\n")
+        page = chosen.into.read_text() if chosen.into.exists() else f"# Models that others wrote\n\n{MARK}"
+        kept = page.partition(MARK)[0]
+        chosen.into.write_text(f"{kept}{MARK}\n\n{summary(lines, chosen.steps)}\n\n{HEAD}\n{rows}\n")
     return 0
 
 

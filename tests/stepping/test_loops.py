@@ -110,7 +110,7 @@ def test_a_tendon_holds_three_trees_together(jacobian):
     """Sliders with a + b + d = 0: a push f on one moves it with 2/3 f / m, the others back with a third each."""
     slider = """<body pos="0 {0} 0"><joint name="{1}" type="slide" axis="1 0 0"/><geom size=".1" mass="2"/></body>"""
     bodies = "".join(slider.format(3 * k, name) for k, name in enumerate("abcd"))
-    parts = "".join(f'<joint joint="{name}" coef="1"/>' for name in "abd")
+    parts = "".join(f'<joint joint="{name}" coef="1"/>' for name in ("a", "b", "d"))
     model = mujoco.MjModel.from_xml_string(
         f"""<mujoco><option gravity="0 0 0" jacobian="{jacobian}"/><worldbody>{bodies}</worldbody>
         <tendon><fixed name="sum">{parts}</fixed></tendon>

@@ -217,8 +217,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
         return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
     if j > 0:
         make_consistent(white, rank, step.joint_rows, step.joint_rate)
-    else:
-        trim(white.rows, white.runs)
+    trim(white.rows, white.runs)
 
     # Propose: impulses, and the velocities that they cause.
     given = Given(

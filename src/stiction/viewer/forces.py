@@ -103,7 +103,7 @@ def torques(simulation: Simulation, contacts: Contacts, scale: Scale) -> NDArray
     scale.follow(float(np.linalg.norm(turning, axis=1).max(initial=0.0)), simulation.time)
     drawn = scale.drawn(turning) * acting(simulation.model, contacts)[:, None]
     seen = np.linalg.norm(drawn, axis=1) >= SHORTEST * scale.size
-    return np.stack([contacts.position, contacts.position + drawn], axis=1)[seen]
+    return np.asarray(np.stack([contacts.position, contacts.position + drawn], axis=1)[seen])
 
 
 def shown(mode: Any) -> Any:

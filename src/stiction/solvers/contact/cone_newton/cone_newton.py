@@ -134,11 +134,7 @@ class ConeNewton:
 
 def trimmed(white: Whitened) -> Whitened:
     """The same problem with the runs of velocities trimmed (`trim`)."""
-    if (
-        white.record is None
-        or len(white.kept)
-        or not ((white.segments[:, 3] == 0) & (white.segments[:, 1] > SMALL)).any()
-    ):
+    if white.record is None or not ((white.segments[:, 3] == 0) & (white.segments[:, 1] > SMALL)).any():
         return white
     rows, runs = white.rows.copy(), white.segments.copy()
     trim(rows, runs)
