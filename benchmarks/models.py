@@ -1,11 +1,11 @@
-"""Other people's models, stepped by MuJoCo and by us: `python benchmarks/models.py FOLDER … [--steps N] [--into PAGE]`.
+"""Other people's models, stepped by MuJoCo and by us: `python benchmarks/models.py FOLDER … [--steps N] [--limit S]`.
 
 Every MJCF file under the folders is loaded, and stepped from its first keyframe, or from its start, by `mj_step` and by
 `st.step`. A line tells what became of it: not loaded (a mesh is missing, say, or the file is a part of another),
 refused and why, failed and why; what our step costs over MuJoCo's, in the median, on the whole, and at worst over our
 median; the largest velocity, the deepest overlap and the largest error of equality constraints at the end, ours and
-MuJoCo's.
-`--into` writes the table as a page. Nothing of the models is kept.
+MuJoCo's. `--into` writes the table to a page, behind its mark; `--limit` ends a model that takes longer. Nothing of the
+models is kept.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ import stiction as st
 WARM = 5  # steps before the clock counts
 
 
+class TooSlow(Exception):
+    """A model took longer than it may."""
+
+
 class Run(NamedTuple):
     """What stepping a model took, and where it ended."""
 
@@ -38,7 +42,7 @@ class Line(NamedTuple):
     """What became of one model."""
 
     name: str
-    state: str  # "stepped", "not loaded", "refused" or "failed"
+    state: str  # "stepped", "not loaded", "refused", "failed" or "too slow"
     why: str = ""
     size: str = ""
     ours: Run | None = None
@@ -58,9 +62,12 @@ def begun(model: Any) -> Any:
     return data
 
 
-def run(model: Any, step: Any, steps: int) -> Run:
+def run(model: Any, step: Any, steps: int, limit: float) -> Run:
     data, seconds, fastest, contradictions = begun(model), [], 0.0, 0
-    for _ in range(steps):
+    end = time.monotonic() + limit
+    for number in range(steps):
+        if time.monotonic() > end:
+            raise TooSlow(f"{number} of {steps} steps in {limit:g} s")
         start = time.process_time()
         report = step(model, data)
         seconds.append(time.process_time() - start)
@@ -71,12 +78,12 @@ def run(model: Any, step: Any, steps: int) -> Run:
     return Run(np.array(seconds[WARM:]), fastest, overlap, error, contradictions)
 
 
-def line(name: str, path: Path, steps: int) -> Line:
+def line(name: str, path: Path, steps: int, limit: float) -> Line:
     """One model, whatever it does."""
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
     except Exception as error:  # MuJoCo raises errors of several kinds
-        return Line(name, "not loaded", first_line(error))
+        return Line(name, "not loaded", first_line(error).replace(f"{path.parent}/", ""))
     if model.nv == 0:
         return Line(name, "not loaded", "nothing moves")
     dims = sorted({int(dim) for dim in model.geom_condim})
@@ -84,11 +91,13 @@ def line(name: str, path: Path, steps: int) -> Line:
     refused = st.Scene.of(model).report().refused
     if refused:
         return Line(name, "refused", refused[0], size)
-    theirs = run(model, mujoco.mj_step, steps)
+    theirs = run(model, mujoco.mj_step, steps, limit)
     try:
-        ours = run(model, st.step, steps)
+        ours = run(model, st.step, steps, limit)
     except (st.StictionError, mujoco.FatalError) as error:
         return Line(name, "failed", first_line(error), size, theirs=theirs)
+    except TooSlow as error:
+        return Line(name, "too slow", first_line(error), size, theirs=theirs)
     return Line(name, "stepped", "", size, ours, theirs)
 
 
@@ -110,6 +119,8 @@ def told(found: Line) -> str:
     )
 
 
+MARK = "<!-- table -->"  # of a page: what follows is renewed
+
 HEAD = (
     "| model | size | | median cost over mj_step | whole cost | slowest over median | largest velocity (MuJoCo's) | "
     "overlap at the end, mm | error of equalities |\n|---|---|---|---|---|---|---|---|---|"
@@ -118,7 +129,8 @@ HEAD = (
 
 def summary(lines: list[Line], steps: int) -> str:
     count = {
-        state: sum(each.state == state for each in lines) for state in ("stepped", "refused", "failed", "not loaded")
+        state: sum(each.state == state for each in lines)
+        for state in ("stepped", "refused", "failed", "too slow", "not loaded")
     }
     medians = [each.median for each in lines if each.ours is not None]
     costs = (
@@ -126,7 +138,8 @@ def summary(lines: list[Line], steps: int) -> str:
     )
     return (
         f"{len(lines)} files: {count['stepped']} made all of {steps} steps, {count['refused']} refused, "
-        f"{count['failed']} failed, {count['not loaded']} could not be loaded.{costs}"
+        f"{count['failed']} failed, {count['too slow']} took too long, {count['not loaded']} could not be loaded."
+        f"{costs}"
     )
 
 
@@ -135,6 +148,7 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--pattern", default="scene*.xml", help="which files, scene*.xml unless told")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for the steps of one model")
     parser.add_argument("--into", type=Path, help="a page to write the table to")
     chosen = parser.parse_args()
     lines = []
@@ -144,12 +158,14 @@ def main() -> int:
             print(f"there is no folder {folder}", file=sys.stderr)
             return 2
         for path in sorted(folder.rglob(chosen.pattern)):
-            lines.append(line(str(path.relative_to(folder)), path, chosen.steps))
+            lines.append(line(str(path.relative_to(folder)), path, chosen.steps, chosen.limit))
             print(told(lines[-1]), flush=True)
     print(f"\n{summary(lines, chosen.steps)}")
     if chosen.into is not None:
         rows = "\n".join(map(told, lines))
-        chosen.into.write_text(f"# Other people's models\n\n{summary(lines, chosen.steps)}\n\n{HEAD}\n{rows}\n")
+        page = chosen.into.read_text() if chosen.into.exists() else f"# Models that others wrote\n\n{MARK}"
+        kept = page.partition(MARK)[0]
+        chosen.into.write_text(f"{kept}{MARK}\n\n{summary(lines, chosen.steps)}\n\n{HEAD}\n{rows}\n")
     return 0
 
 

@@ -559,6 +559,30 @@ def test_doctor_tells_what_is_wrong(folder, capsys):
     assert "contradictions: contact of geoms floor and wheel; equality 0 cannot all be put right" in told
 
 
+def test_doctor_tells_loops_their_rank_and_condim(folder, capsys):
+    """Four bars in a plane: the loop's third row moves nothing, and a second connect repeats the first."""
+    Path("../given/loop.xml").write_text(
+        """<mujoco><worldbody>
+          <geom name="floor" type="plane" size="1 1 1" pos="0 0 -1" condim="1"/>
+          <body name="one"><joint axis="0 1 0"/><geom size=".02" fromto="0 0 0 0 0 .2" type="capsule" condim="6"/>
+            <body name="two" pos="0 0 .2"><joint axis="0 1 0"/>
+              <geom size=".02" fromto="0 0 0 .3 0 0" type="capsule" contype="0" conaffinity="0"/></body></body>
+          <body name="three" pos=".3 0 0"><joint axis="0 1 0"/>
+            <geom size=".02" fromto="0 0 0 0 0 .2" type="capsule" condim="4"/></body>
+        </worldbody><equality>
+          <connect name="closed" body1="two" body2="three" anchor=".3 0 0"/>
+          <connect name="again" body1="two" body2="three" anchor=".3 0 0"/>
+        </equality></mujoco>"""
+    )
+    assert main(["doctor", "../given/loop.xml"]) == 0
+    told = capsys.readouterr().out
+    assert "2 connects" in told
+    assert "6 rows of rank 2" in told
+    assert "2 of them move nothing" in told
+    assert "2 of them depend on others" in told
+    assert "condim 1 (none) of 1 geom, condim 4 (sliding and torsion) of 1 geom, condim 6" in told
+
+
 def test_scenes_and_solvers_are_listed(capsys):
     from stiction.scenes import SCENES
     from stiction.solvers import ALL

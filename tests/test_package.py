@@ -73,11 +73,14 @@ PUBLIC = {
     },
     "stepping": {
         "EventDriven",
+        "FirstOrder",
         "Simulation",
         "TimeStepping",
         "linearize",
         "rollout",
         "step",
+        "step1",
+        "step2",
     },
     "sweeps": {
         "grid",

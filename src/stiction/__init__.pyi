@@ -53,10 +53,13 @@ from stiction.solvers.principal_pivot import PrincipalPivot as PrincipalPivot
 from stiction.solvers.solve import solve as solve
 from stiction.solvers.solve_many import solve_many as solve_many
 from stiction.stepping.event_driven import EventDriven as EventDriven
+from stiction.stepping.first_order import FirstOrder as FirstOrder
 from stiction.stepping.linearize import linearize as linearize
 from stiction.stepping.rollout import rollout as rollout
 from stiction.stepping.simulation import Simulation as Simulation
 from stiction.stepping.step import step as step
+from stiction.stepping.step import step1 as step1
+from stiction.stepping.step import step2 as step2
 from stiction.stepping.time_stepping import TimeStepping as TimeStepping
 from stiction.sweeps.cases import grid as grid
 from stiction.sweeps.sweep import sweep as sweep

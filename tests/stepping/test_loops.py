@@ -82,3 +82,46 @@ def test_connections_that_contradict_each_other_do_not_throw_anything():
         assert report.certificate.residual <= 1e-8
         assert abs(data.qvel[0]) <= 0.1 + 1e-12
     assert -1e-9 <= data.qpos[0] <= 0.02 + 1e-9
+
+
+@pytest.mark.parametrize("digits", [1e-6, 1e-7, 1e-8, 1e-9, 1e-11, 1e-13])
+def test_loops_that_are_plane_but_for_decimals(digits):
+    """A rocker that is out of its plane by some last digits: the row across is not held by enormous forces."""
+    bars = BARS.replace(
+        "<body name='rocker' pos='.2 0 .05'>", f"<body name='rocker' pos='.2 0 .05' euler='{digits} 0 0'>"
+    )
+    more = f"<connect body1='rocker' body2='coupler' anchor='0 {digits} .2'/>"
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><compiler angle='radian'/><worldbody>
+        <body name='frame' pos='0 0 .3' euler='.3 .5 .2'><freejoint/><geom type='box' size='.3 .05 .02' mass='2'/>
+        {bars.format(bar="", ghost=GHOST)}</body></worldbody>{LOOP.format(more=more)}</mujoco>""")
+    exact = four_bar("17.188733853924695 28.64788975654116 11.459155902616466")
+    data, other = mujoco.MjData(model), mujoco.MjData(exact)
+    data.qvel[6] = other.qvel[6] = 2.0
+    for _ in range(30):
+        report = st.step(model, data)
+        st.step(exact, other)
+        assert not report.contradictions
+        assert report.certificate.residual <= 1e-8
+    assert np.abs(data.qvel - other.qvel).max() <= 100 * digits + 1e-9
+
+
+@pytest.mark.parametrize("jacobian", ["dense", "sparse"])
+def test_a_tendon_holds_three_trees_together(jacobian):
+    """Sliders with a + b + d = 0: a push f on one moves it with 2/3 f / m, the others back with a third each."""
+    slider = """<body pos="0 {0} 0"><joint name="{1}" type="slide" axis="1 0 0"/><geom size=".1" mass="2"/></body>"""
+    bodies = "".join(slider.format(3 * k, name) for k, name in enumerate("abcd"))
+    parts = "".join(f'<joint joint="{name}" coef="1"/>' for name in ("a", "b", "d"))
+    model = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><option gravity="0 0 0" jacobian="{jacobian}"/><worldbody>{bodies}</worldbody>
+        <tendon><fixed name="sum">{parts}</fixed></tendon>
+        <equality><tendon tendon1="sum"/></equality></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    data.qfrc_applied[0] = 6.0
+    for _ in range(10):
+        report = st.step(model, data)
+    v = 10 * model.opt.timestep * 6.0 / 2.0
+    assert np.abs(data.qvel - [2 * v / 3, -v / 3, 0.0, -v / 3]).max() < 1e-12
+    assert abs(data.qpos[[0, 1, 3]].sum()) < 1e-12
+    assert report.certificate.residual < 1e-12
+    assert np.abs(data.qfrc_constraint - [-2.0, -2.0, 0.0, -2.0]).max() < 1e-9

@@ -15,7 +15,7 @@ from stiction.solvers.contract import ContactProposal
 from stiction.viewer import page
 from stiction.viewer.camera import FOV, Box, Follower, axes_of, boxes, first_camera
 from stiction.viewer.choices import laws_for, solvers_for
-from stiction.viewer.forces import LENGTH, LONGEST, Scale, arrows, cones, outline, rows
+from stiction.viewer.forces import LENGTH, LONGEST, Scale, arrows, cones, outline, rows, torques
 from stiction.viewer.push import Grip
 from stiction.viewer.session import Session, actuator_ranges
 
@@ -261,6 +261,26 @@ def test_arrows_point_up_on_what_lies_whichever_body_comes_first():
         assert (pointing[:, 2] > 0.0).all()
         weight = simulation.model.body_subtreemass[0] * GRAVITY
         assert pointing[:, 2].sum() * scale.reference / scale.size == pytest.approx(weight, rel=1e-6)
+
+
+def test_torques_are_arrows_along_their_axis():
+    """Torsion of a ball that spins on the floor points against its spin, with mu_t m g at full length."""
+    ball = BALL.replace('friction="0.5 0 0"', 'friction="0.5 0.01 0" condim="4"')
+    simulation = st.Simulation(st.Scene.from_xml(ball))
+    for _ in range(3):
+        simulation.step()
+    simulation.data.qvel[5] = 20.0
+    simulation.step()
+    scale = Scale(1.0)
+    ends = torques(simulation, simulation.contacts, scale)
+    assert len(ends) == 1
+    axis = (ends[0, 1] - ends[0, 0]) / scale.size
+    assert axis == pytest.approx([0.0, 0.0, -1.0], abs=1e-3)
+    weight = simulation.model.body_subtreemass[0] * GRAVITY
+    assert scale.reference == pytest.approx(0.01 * weight, rel=1e-3)
+    still = st.Simulation(st.Scene.from_xml(BALL))
+    still.step()
+    assert not len(torques(still, still.contacts, Scale(1.0)))
 
 
 def test_cones_open_upwards_as_wide_as_friction_allows():

@@ -34,6 +34,7 @@ def pointer(compiled: str, written: Any) -> Any:
 
 
 floats = pointer("float64", ctypes.c_double)
+singles = pointer("float32", ctypes.c_float)
 ints = pointer("int32", ctypes.c_int32)
 flags = pointer("uint8", ctypes.c_uint8)
 words = pointer("int64", ctypes.c_int64)

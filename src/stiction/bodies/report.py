@@ -184,7 +184,9 @@ def integrators(model: Any) -> Iterator[str]:
 
 def refusals(model: Any) -> Iterator[tuple[str, str]]:
     if model.nflex:
-        yield "flex", f"{counted(model.nflex, 'flexible body', 'flexible bodies')}: only rigid bodies are supported"
+        flexes = [name_of(model, mj.mjtObj.mjOBJ_FLEX, f) for f in range(model.nflex)]
+        many = counted(model.nflex, "flexible body", "flexible bodies")
+        yield "flex", f"{many}, {listed(flexes)}: only rigid bodies are supported"
     moving = [name_of(model, mj.mjtObj.mjOBJ_GEOM, g) for g in np.flatnonzero(model.geom_surfacevel.any(1)).tolist()]
     if moving:
         yield (
@@ -208,7 +210,7 @@ def refusals(model: Any) -> Iterator[tuple[str, str]]:
 
 
 def name_of(model: Any, kind: Any, number: int) -> str:
-    """The name of a geom or pair; of one without a name its number, and the body that it is of."""
+    """The name of a geom, pair or flex; of one without a name its number, and the body that a geom is of."""
     what = kind.name[6:].lower()
     name = mj.mj_id2name(model, kind, number)
     if name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stiction.bodies.collision.mend import collide
+from stiction.bodies.collision.mend import collide, mend
 from stiction.bodies.shadow import own
 from stiction.optional import mujoco
 
@@ -16,6 +16,7 @@ step1, actuation, acceleration = mj.mj_step1, mj.mj_fwdActuation, mj.mj_fwdAccel
 body_forces, sensors, euler = mj.mj_rnePostConstraint, mj.mj_sensorAcc, mj.mj_Euler
 kinematics, make_mass, factor_mass = mj.mj_fwdKinematics, mj.mj_makeM, mj.mj_factorM
 make_constraint, transmission, forces_of_velocity = mj.mj_makeConstraint, mj.mj_transmission, mj.mj_fwdVelocity
+constraint_velocities = mj.mj_referenceConstraint
 sensors_of_position, sensors_of_velocity = mj.mj_sensorPos, mj.mj_sensorVel
 potential, kinetic, control_callback = mj.mj_energyPos, mj.mj_energyVel, mj.get_mjcb_control
 
@@ -26,10 +27,20 @@ def smooth(model: Any, data: Any, memory: Memory | None = None, acts: bool = Tru
     memory: given where contacts must be mended (`collision.needs_mending`)
     acts: whether there may be forces of actuators; without any, `qfrc_actuator` must be zero already
     """
+    before_control(model, data, memory)
+    after_control(model, data, acts)
+
+
+def before_control(model: Any, data: Any, memory: Memory | None = None, plain: bool = False) -> None:
+    """What does not depend on controls and applied forces, as in `mj_step1`; plain: as in `mended_step1`."""
     if memory is None:
         step1(model, data)
     else:
-        mended_step1(model, data, memory)
+        mended_step1(model, data, memory, plain)
+
+
+def after_control(model: Any, data: Any, acts: bool = True) -> None:
+    """What does: forces of actuators, and the acceleration without constraints."""
     if acts:
         actuation(model, data)
     acceleration(model, data)
@@ -40,11 +51,21 @@ def may_act(model: Any) -> bool:
     return bool(model.nactuator or model.ngravcomp or model.nplugin or model.jnt_actgravcomp.any())
 
 
-def mended_step1(model: Any, data: Any, memory: Memory) -> None:
+def mended_step1(model: Any, data: Any, memory: Memory, plain: bool = False) -> None:
     """`mj_step1`, with contacts mended before they are posed as constraints.
 
     What a model has nothing of is not asked for. Positions and velocities are known to be good (`bodies.inputs`).
+
+    plain: MuJoCo searches by itself (`collision.mend.found_by_mujoco`). If no callback sees its contacts either, one
+        call does all, and what was mended is posed again
     """
+    control = control_callback()
+    if plain and control is None:
+        step1(model, data)
+        if data.ncon and mend(model, data, memory):
+            make_constraint(model, data)
+            constraint_velocities(model, data)
+        return
     senses = model.nsensor
     kinematics(model, data)
     make_mass(model, data)
@@ -60,7 +81,6 @@ def mended_step1(model: Any, data: Any, memory: Memory) -> None:
         sensors_of_velocity(model, data)
     potential(model, data)
     kinetic(model, data)
-    control = control_callback()
     if control is not None:
         control(own(model), data)
 

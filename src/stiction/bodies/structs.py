@@ -31,7 +31,9 @@ MODEL = (
     "geom_rbound", "geom_size", "geom_type", "geom_margin", "jnt_type", "jnt_dofadr", "jnt_margin", "jnt_range",
     "jnt_actuatorid", "pair_geom1", "pair_geom2", "pair_margin", "tendon_margin", "actuator_biastype",
     "actuator_biasprm", "actuator_damping", "actuator_dampingpoly", "actuator_gear", "actuator_forcelimited",
-    "actuator_forcerange", "actuator_outadr", "actuator_outnum", "actuator_group", "signature",
+    "actuator_forcerange", "actuator_outadr", "actuator_outnum", "actuator_group", "geom_dataid", "mesh_vertadr",
+    "mesh_vertnum", "mesh_vert", "mesh_graphadr", "mesh_graph", "hfield_nrow", "hfield_ncol", "hfield_size",
+    "hfield_adr", "hfield_data", "signature",
 )  # fmt: skip
 DATA = (
     "time", "energy", "ncon", "ne", "nf", "nl", "nefc", "flg_energypos", "flg_energyvel", "flg_subtreevel",

@@ -23,6 +23,7 @@ HEAVY = 1e4  # ratio of masses that is told
 MANY = 400  # contacts beyond which it is not asked which forces are unique: that takes a singular value decomposition
 MOST = 8  # pairs that are named
 HFIELD = 1  # mjtGeom
+LOOSE = 1e-4  # m or rad: error of an equality constraint that is told
 
 
 def doctor(
@@ -61,6 +62,8 @@ def doctor(
         advice.append("the contact problem is not solved: mend what is told above first, or try --law pyramid:8")
         section("what to do", iter(advice))
         return FAILED
+    if simulation.model.neq:
+        section(f"equality constraints at {simulation.time:g} s", loops(simulation, advice))
     section(f"contacts at {simulation.time:g} s", contacts(simulation, advice))
     section("what to do", iter(advice or ["nothing"]))
     return 0
@@ -114,6 +117,51 @@ def thickness(model: Any, geom: int) -> float:
     return 2.0 * min([float(model.geom_rbound[geom]), *sizes])
 
 
+def loops(simulation: Any, advice: list[str]) -> Iterator[str]:
+    """Bilateral rows, how many of them are independent, and how well they hold."""
+    from stiction.bodies.report import EQUALITIES, counted
+
+    model, data, found = simulation.model, simulation.data, simulation.engine.gathered
+    number = len(found.joint_gap)
+    if not number:
+        yield "none of them is active"
+        return
+    numbers = [int(each) for each in dict.fromkeys(data.efc_id[:number].tolist())]
+    kinds = [EQUALITIES[int(model.eq_type[each])] for each in numbers]
+    yield ", ".join(counted(kinds.count(kind), kind) for kind in dict.fromkeys(kinds))
+    problem = simulation.report.solution.problem
+    if problem is not None:
+        rank, moved = len(problem.whitened.kept), int(problem.joints.any(axis=1).sum())
+        yield f"{counted(number, 'row')} of rank {rank}"
+        if moved < number:
+            yield f"{number - moved} of them move nothing: loops in a plane have such, across it"
+        if rank < moved:
+            yield f"{moved - rank} of them depend on others: they are held as well, and forces are shared among them"
+    errors = abs(found.joint_gap)
+    worst = int(errors.argmax())
+    name = model.equality(int(data.efc_id[worst])).name or f"equality {int(data.efc_id[worst])}"
+    yield f"errors up to {errors[worst]:.2g} ({name})"
+    if errors[worst] > LOOSE:
+        advice.append(
+            f"{name} is {errors[worst]:.2g} m or rad off: it is put right as fast as its solref asks, at 0.1 m/s at "
+            "least; a keyframe in which it fits begins without that"
+        )
+
+
+def condims(model: Any) -> str:
+    """How many geoms that collide have which friction."""
+    from stiction.bodies.report import colliding, counted
+
+    geoms = colliding(model)
+    dims = {1: "none", 3: "sliding", 4: "sliding and torsion", 6: "sliding, torsion and rolling"}
+    found = [
+        f"condim {dim} ({what}) of {counted(many, 'geom')}"
+        for dim, what in dims.items()
+        if (many := int((geoms & (model.geom_condim == dim)).sum()))
+    ]
+    return f"friction: {', '.join(found)}" if found else "no geom collides"
+
+
 def contacts(simulation: Any, advice: list[str]) -> Iterator[str]:
     from stiction.bodies.report import counted
     from stiction.solutions.contact import Mode
@@ -121,6 +169,7 @@ def contacts(simulation: Any, advice: list[str]) -> Iterator[str]:
     report = simulation.report
     solution = report.solution
     found = simulation.engine.gathered
+    yield condims(simulation.model)
     counts = {mode: int((solution.mode == mode).sum()) for mode in Mode}
     modes = ", ".join(f"{count} {mode.name.lower()}" for mode, count in counts.items() if count or mode <= Mode.SLIDE)
     limits = int((found.kind != 0).sum())

@@ -84,7 +84,10 @@ class Stepping:
     law: Annotated[str, Parameter(help=f"Of contact: {', '.join(f'`{law}`' for law in words.LAWS)}.")] = "coulomb"
     solver: Annotated[str, Parameter(help="By its name; `stiction solvers` lists them.")] = "auto"
     stepper: Annotated[
-        str, Parameter(help="`time-stepping` or `event-driven`, with options as in `time-stepping:restitution=0.5`.")
+        str,
+        Parameter(
+            help="`time-stepping`, `event-driven` or `first-order`, with options as in `time-stepping:restitution=0.5`."
+        ),
     ] = "time-stepping"
     dt: Annotated[float | None, Parameter(help="Time step in s.", show_default="the scene's")] = None
     on_failure: Annotated[

@@ -149,12 +149,14 @@ def solver(text: str) -> Any:
 
 def stepper(text: str, viscosity: float | None) -> Any:
     from stiction.stepping.event_driven import EventDriven
+    from stiction.stepping.first_order import FirstOrder
     from stiction.stepping.time_stepping import TimeStepping
 
     words = split(text)
     if viscosity is not None:
         words.options.setdefault("viscosity", repr(viscosity))
-    return made("stepper", {"time-stepping": TimeStepping, "event-driven": EventDriven}, words)
+    known = {"time-stepping": TimeStepping, "event-driven": EventDriven, "first-order": FirstOrder}
+    return made("stepper", known, words)
 
 
 # Scenes

@@ -37,7 +37,15 @@ from stiction.bodies.dynamics import block_sizes, fill_blocks
 from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
 from stiction.bodies.pointers import floats, ints
 from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE, WIDEST
-from stiction.contacts.rows import TOO_MANY, copy_row, largest_entry, segment_of, trees_of_contact, trees_of_row
+from stiction.contacts.rows import (
+    TOO_MANY,
+    copy_row,
+    largest_entry,
+    segment_of,
+    segments_of_row,
+    trees_of_contact,
+    trees_of_row,
+)
 from stiction.errors import InvalidScene
 
 if TYPE_CHECKING:
@@ -49,6 +57,7 @@ CONTACT, LIMIT, DRY = 0, 1, 2  # kinds
 SAME = 1e-7  # of a radius: contacts closer than this are the same
 CORNERS = 4  # a pair with more contacts is searched for ones that lie between two others
 MOVES, IMMOVABLE = 1e-6, 1e-10  # entries of a normal row: above rounding; rounding, relative to its tangents
+MISALIGNED = 1e-5  # entries of a row of a loop, over those of its neighbours, that come from a model's decimals
 MIN_MU = 1e-5  # mjMINMU: MuJoCo's value for friction 0
 PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
 
@@ -58,7 +67,7 @@ COUNTS = 9
 
 PROBLEMS = {
     1: "contacts must be posed with the elliptic cone: set model.opt.cone to elliptic, or use a `Shadow` of the model",
-    2: "a constraint couples more than two kinematic trees (a tendon over three bodies?), which is not supported",
+    2: "a tendon's limit couples more than two kinematic trees, which is not supported: limit the joints instead",
     3: "dry friction of a tendon that couples two kinematic trees is not supported",
     4: "contacts of flexible bodies are not supported",
 }
@@ -200,6 +209,9 @@ def measure(model, data, where, counts, kept):
     # The rows of equalities, dry friction and limits, in MuJoCo's order; dry friction adds a velocity of its own.
     for row in range(d.ne + d.nf + d.nl):
         first, second = trees_of_row(model, data, row)
+        if first == TOO_MANY and row < d.ne:
+            joint_width = m.nv
+            continue
         if first == TOO_MANY:
             return 2
         length = segment_of(model, first)[1] + segment_of(model, second)[1]
@@ -297,12 +309,44 @@ def fill(model, data, where, kept, to, scratch):
     # Equalities become bilateral rows with their present position error, and the velocity that its reference asks for.
     reference, speed, dt = floats(d.efc_KBIP), floats(d.efc_vel), m.timestep
     for row in range(d.ne):
-        first, second = trees_of_row(model, data, row)
-        set_segments(model, first, second, to.joint_segments[row])
+        segments_of_row(model, data, row, to.joint_segments[row])
         copy_row(model, data, row, 1.0, to.joint_segments[row], to.joints[row])
         to.joint_gap[row] = position[row]
         stiffness, damping = reference[4 * row] * reference[4 * row + 2], reference[4 * row + 1]
         to.joint_aim[row] = (1.0 - min(dt * damping, 1.0)) * speed[row] - min(dt * stiffness, 1.0 / dt) * position[row]
+    leave_out_digits(data, to)
+
+
+@kernel
+def leave_out_digits(data, to):
+    """Leave out rows of a connect or weld that move next to nothing, beside the others of the same three.
+
+    Loops in a plane have one across it, whose entries are what the decimals of a model leave: held hard, it would take
+    enormous forces, and contradict the others.
+    """
+    d = data[0]
+    equality, rows = ints(d.efc_id), to.joints
+    first = 0
+    while first < d.ne:
+        # The rows of one equality, three by three: places, then turns.
+        end, largest = first + 1, greatest(rows[first])
+        while end < d.ne and end < first + 3 and equality[end] == equality[first]:
+            largest = max(largest, greatest(rows[end]))
+            end += 1
+        for row in range(first, end):
+            if greatest(rows[row]) <= MISALIGNED * largest:
+                clear(rows[row])
+                to.joint_gap[row] = to.joint_aim[row] = 0.0
+        first = end
+
+
+@kernel
+def greatest(row):
+    """The largest entry in absolute value."""
+    most = 0.0
+    for e in range(len(row)):
+        most = max(most, abs(row[e]))
+    return most
 
 
 @kernel

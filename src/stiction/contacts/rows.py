@@ -2,7 +2,8 @@
 
 MuJoCo writes one row for each equality, friction loss and limit, in this order, then n, t1, t2 of each contact; dense
 over all velocities, or compressed. A row of ours holds the velocities of one or two whole trees, given by `segments`
-(start, length, start, length); a second length of 0 means that there is only one.
+(start, length, start, length); a second length of 0 means that there is only one. A bilateral row over more than two
+trees has one segment from the first of them to the last.
 """
 
 from __future__ import annotations
@@ -54,6 +55,40 @@ def trees_of_row(model, data, row):
     if second >= 0 and second < first:
         first, second = second, first
     return first, second
+
+
+@kernel
+def segments_of_row(model, data, row, segment):
+    """Write the velocity ranges of the trees that a bilateral row touches."""
+    m = model[0]
+    first, second = trees_of_row(model, data, row)
+    if first != TOO_MANY:
+        segment[0], segment[1] = segment_of(model, first)
+        segment[2], segment[3] = segment_of(model, second)
+        return
+
+    # From the first tree with an entry to the last.
+    tree, J = ints(m.dof_treeid), floats(data[0].efc_J)
+    first, last = m.ntree, -1
+    for k in range(m.nv):
+        if entry_of_row(model, data, row, k, J) != 0.0:
+            first, last = min(first, tree[k]), max(last, tree[k])
+    start, _ = segment_of(model, first)
+    begin, length = segment_of(model, last)
+    segment[0], segment[1], segment[2], segment[3] = start, begin + length - start, 0, 0
+
+
+@kernel
+def entry_of_row(model, data, row, column, J):
+    """An entry of one of MuJoCo's rows, in either layout."""
+    m, d = model[0], data[0]
+    if not is_sparse(model):
+        return J[row * m.nv + column]
+    columns, place = ints(d.efc_J_colind), ints(d.efc_J_rowadr)[row]
+    for e in range(place, place + ints(d.efc_J_rownnz)[row]):
+        if columns[e] == column:
+            return J[e]
+    return 0.0
 
 
 @kernel

@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from stiction.problems.contact import ContactProblem
 
 DEPENDENT = 1e-9  # a bilateral row is redundant if a smaller part of it is independent of the others
+LOOSELY = 1e-5  # the same in a step: decimals of a model leave as much of a plane loop's third row
 ABOUT, DECIDED = 0.01, -1.0  # a row with this part of the largest remaining square is as good; marks a row as done
 NOISE_ROW = 1e-10  # a bilateral row smaller than this, over the largest, is rounding: a plane loop's third row
+EXACTLY = 1e-12  # part of a redundant row beyond the others' span that is rounding
 CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
 INDEFINITE = 1e-3  # in the same units: smaller negative eigenvalues are rounding errors of a printed file
@@ -76,6 +78,7 @@ class White(NamedTuple):
     basis: Array[Floats, "held", "m"]  # orthonormal rows that span them; as many as they have rank
     triangle: Array[Floats, "held", "held"]  # lower: independent rows of `joints` = triangle @ basis
     wanted: Array[Floats, "held"]  # velocities along the basis that the joints ask for
+    share: Array[Floats, "held"]  # scratch: what a redundant row has of each of them
     joint_size: Array[Floats, 3, "j"]  # 1 / |row|; the same on the tree that it moves least; scratch
     held: Array[Floats, "m if j > 0 else 0"]  # velocities without contact, joints held
     by_island: Array[Floats, 4, "m"]  # scratch
@@ -119,21 +122,27 @@ def whiten(problem: ContactProblem) -> Whitened:
 
 
 def of_mass(problem: ContactProblem, mass: NDArray[np.float64]) -> Whitened:
-    j = len(problem.joints)
-    width = problem.m if j else problem.rows.shape[2]  # with joints, rows extend over all velocities
-    sizes = *problem.rows.shape[:2], problem.m, j, width, mass.size
-    floats, ints = white_sizes(*sizes)
-    white = white_views(*sizes, np.empty(floats), np.empty(ints, np.int64))
-    tau, rank = whiten_posed(problem.posed, white, problem.zero)
-    if tau < 0.0:
-        row = int(-tau) - 1
-        raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {row} on")
+    white, tau, rank = white_of(problem, mass, DEPENDENT)
     runs = white.runs.view()
     runs.flags.writeable = False  # as a problem's own, so that solvers are compiled once
     return Whitened(
         white.rows, runs, white.free, white.bias, problem.friction, white.scale, tau, white.pace,
         white.basis[:rank], white.kept[:rank], white.triangle[:rank, :rank], white,
     )  # fmt: skip
+
+
+def white_of(problem: ContactProblem, mass: NDArray[np.float64], dependent: float) -> tuple[White, float, int]:
+    """What kernels find: the arrays, τ, and the rank of the joints."""
+    j = len(problem.joints)
+    width = problem.m if j else problem.rows.shape[2]  # with joints, rows extend over all velocities
+    sizes = *problem.rows.shape[:2], problem.m, j, width, mass.size
+    floats, ints = white_sizes(*sizes)
+    white = white_views(*sizes, np.empty(floats), np.empty(ints, np.int64))
+    tau, rank = whiten_posed(problem.posed, white, dependent, problem.zero)
+    if tau < 0.0:
+        row = int(-tau) - 1
+        raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {row} on")
+    return white, tau, rank
 
 
 def of_delassus(problem: ContactProblem) -> Whitened:
@@ -182,9 +191,10 @@ def paces(free: NDArray[np.float64], label: NDArray[np.int64]) -> tuple[NDArray[
 
 
 @kernel
-def whiten_posed(posed, white, zero):
+def whiten_posed(posed, white, dependent, zero):
     """Fill `white`; return τ, or -(1 + i) if the mass is not positive from row i on, and the rank of the joints.
 
+    dependent: part of a bilateral row beyond the span of others that counts as none
     zero: of as many numbers as a contact has rows
     """
     m, n = len(posed.velocity), len(posed.rows)
@@ -206,7 +216,7 @@ def whiten_posed(posed, white, zero):
             for a in range(4):
                 white.runs[i, a] = posed.segments[i, a]
     else:
-        rank = hold_joints(posed, white)
+        rank = hold_joints(posed, white, dependent)
         for i in range(n):
             leave_free(posed, white, rank, i)
 
@@ -229,7 +239,7 @@ def whiten_posed(posed, white, zero):
 
 @in_callers
 @kernel
-def hold_joints(posed, white):
+def hold_joints(posed, white, dependent):
     """Whiten the bilateral rows, choose independent ones, and impose them on the free motion; returns the rank."""
     m = len(posed.velocity)
 
@@ -244,7 +254,7 @@ def hold_joints(posed, white):
     for u in range(len(white.triangle)):
         for w in range(len(white.triangle)):
             white.triangle[u, w] = 0.0
-    rank = choose_rows(white.joints, white.basis, white.kept, white.triangle, white.joint_size[2])
+    rank = choose_rows(white.joints, dependent, white.basis, white.kept, white.triangle, white.joint_size[2])
     set_wanted(posed.joint_rate, white.kept, white.triangle, rank, white.wanted)
 
     # The free motion takes on the prescribed velocities along the basis.
@@ -447,9 +457,9 @@ def row_sizes(row, trees):
 
 
 @kernel
-def choose_rows(joints, basis, kept, triangle, left):
+def choose_rows(joints, dependent, basis, kept, triangle, left):
     """Orthonormal rows that span the whitened bilateral ones, except rows of rounding size; returns their number."""
-    return gram_schmidt(joints, DEPENDENT, NOISE_ROW / DEPENDENT * longest(joints), basis, kept, triangle, left)
+    return gram_schmidt(joints, dependent, NOISE_ROW / dependent * longest(joints), basis, kept, triangle, left)
 
 
 @kernel
@@ -473,7 +483,8 @@ def make_consistent(white, rank, joints, rate):
     """Give redundant rows the rates that the kept ones imply; rows of rounding size become zero.
 
     Errors of redundant rows never agree to the last digit, and rows that contradict each other cannot all be held. In a
-    step, rates only correct errors, so redundant rows may follow the others.
+    step, rates only correct errors, so redundant rows may follow the others. For the same reason a row that is not
+    redundant to the last digit loses what is left of it, a part smaller than LOOSELY that enormous forces would hold.
     """
     m, left = joints.shape[1], white.joint_size[2]
     noise = NOISE_ROW * longest(white.joints)
@@ -490,12 +501,49 @@ def make_consistent(white, rank, joints, rate):
             continue
         moved = 0.0
         for u in range(rank):
-            moved += dot(white.joints[i], white.basis[u], m) * white.wanted[u]
+            white.share[u] = dot(white.joints[i], white.basis[u], m)
+            moved += white.share[u] * white.wanted[u]
         rate[i] = -moved
-        if dot(white.joints[i], white.joints[i], m) <= noise * noise:
+        size = dot(white.joints[i], white.joints[i], m)
+        if size <= noise * noise:
             rate[i] = 0.0
             for j in range(m):
                 joints[i, j] = 0.0
+        elif not spanned(white, rank, i, size):
+            combine_rows(white, rank, i, joints, rate)
+
+
+@kernel
+def spanned(white, rank, i, size):
+    """Whether a redundant row lies in the span of the kept ones but for rounding; size: its square."""
+    rest = 0.0
+    for j in range(white.joints.shape[1]):
+        part = white.joints[i, j]
+        for u in range(rank):
+            part -= white.share[u] * white.basis[u, j]
+        rest += part * part
+    return rest <= EXACTLY * EXACTLY * size
+
+
+@kernel
+def combine_rows(white, rank, i, joints, rate):
+    """Replace row i and its rate by the combination of kept rows that is nearest to it."""
+    share, T = white.share, white.triangle
+
+    # From parts along the basis to parts of the kept rows, by back substitution.
+    for u in range(rank - 1, -1, -1):
+        for w in range(u + 1, rank):
+            share[u] -= T[w, u] * share[w]
+        share[u] /= T[u, u]
+
+    # Their sum.
+    rate[i] = 0.0
+    for j in range(joints.shape[1]):
+        joints[i, j] = 0.0
+    for u in range(rank):
+        k = white.kept[u]
+        rate[i] += share[u] * rate[k]
+        subtract_multiple(joints[i], -share[u], joints[k], joints.shape[1])
 
 
 @kernel

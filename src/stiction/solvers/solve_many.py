@@ -22,7 +22,7 @@ from stiction.errors import InvalidProblem, MissingDependency
 from stiction.problems.contact import ContactProblem
 from stiction.problems.islands import islands
 from stiction.problems.laws import Coulomb
-from stiction.problems.normal_form import Posed, White, trim, whiten_posed
+from stiction.problems.normal_form import DEPENDENT, Posed, White, trim, whiten_posed
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact_laws import TRUE_CONE, Judging, judge_problem
 from stiction.solutions.status import Status
@@ -316,7 +316,7 @@ def solve_case(posed, settings, work, impulse, velocity, zero):
     """Return the residual of the answer, infinite if there is none; impulse and velocity receive it."""
     # Whiten: the normal form. Redundant joints may contradict each other, which is left to `solve`.
     white = work.white
-    tau, rank = whiten_posed(posed, white, zero)
+    tau, rank = whiten_posed(posed, white, DEPENDENT, zero)
     if tau < 0.0 or rank < len(posed.joints):
         return np.inf
     if len(posed.joints) == 0:

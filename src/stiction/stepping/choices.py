@@ -22,7 +22,8 @@ def check_solver(owner: str, solver: Any) -> None:
 def check_stepper(owner: str, stepper: Any) -> None:
     refuse_class(owner, "stepper", stepper)
     if not callable(getattr(stepper, "step", None)):
-        raise InvalidScene(f"{owner}: stepper must be st.TimeStepping() or st.EventDriven(), got {stepper!r}")
+        known = "st.TimeStepping(), st.EventDriven() or st.FirstOrder()"
+        raise InvalidScene(f"{owner}: stepper must be {known}, got {stepper!r}")
 
 
 def refuse_class(owner: str, what: str, given: Any) -> None:

@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stiction.arrays.vectors import ZEROS
+from stiction.bodies.collision.mend import found_by_mujoco
 from stiction.bodies.inputs import COUNT, FIT, GEOM_SIZE, message
 from stiction.bodies.report import twisting
-from stiction.bodies.stages import advance, may_act, smooth
+from stiction.bodies.stages import advance, after_control, before_control, may_act
 from stiction.bodies.state import copy_data, place_bodies
 from stiction.bodies.structs import WIDEST
 from stiction.contacts.gather import COUNTS, Constraints, gather
@@ -97,9 +98,11 @@ class Engine:
         self.turn = turn_of(data)
         self.acquire, self.release = self.turn.lock.acquire, self.turn.lock.release
         self.mended = self.memory if scene.mends else None
+        self.plain = found_by_mujoco(self.model)
         self.margin = -1.0 if scene.margin is None else float(scene.margin)
         self.senses, self.joined, self.acts = self.model.nsensor > 0, self.model.neq > 0, may_act(self.model)
         self.scratch = np.empty(6 * self.model.nbody)
+        self.prepared = False  # whether all that comes before controls are set has been computed (`prepare`)
         self.last: Step | None = None
         self.problem: ContactProblem | None = None
         self.returned: tuple[Given, Table] | None = None
@@ -147,9 +150,20 @@ class Engine:
 
     def look(self) -> None:
         """Kinematics, forces and contacts of the present state, as MuJoCo keeps them."""
+        if self.prepared:
+            self.prepared = False
+            after_control(self.shadow, self.data, self.acts)
+            return
         if self.scene.control is not None:
             self.scene.control(self.model, self.data)
         self.refresh()
+
+    def prepare(self) -> None:
+        """The part of `look` that controls and applied forces do not change; the next `look` does the rest."""
+        self.prepared = False
+        self.check_inputs()
+        before_control(self.shadow, self.data, self.mended, self.plain)
+        self.prepared = True
 
     def gather(self, law: Law | None = None) -> Constraints:
         """The constraints of the state that was looked at; without friction there are no torsion and rolling either."""
@@ -163,11 +177,16 @@ class Engine:
 
     def refresh(self) -> None:
         """The same under the controls as they are; what must not enter a step is refused."""
+        self.check_inputs()
+        before_control(self.shadow, self.data, self.mended, self.plain)
+        after_control(self.shadow, self.data, self.acts)
+
+    def check_inputs(self) -> None:
+        """Set options and margins of the next step; raise InvalidScene for a state that must not enter it."""
         model, data, where = self.memory
         unfit = self.begin(where, model, data, self.margin, self.scratch)
         if unfit != FIT:
             self.refuse(unfit)
-        smooth(self.shadow, self.data, self.mended, self.acts)
 
     def refuse(self, unfit: int) -> None:
         """Raise InvalidScene, unless places of geoms alone are to blame, left by a step of others that failed."""

@@ -31,7 +31,7 @@ from stiction.contacts.gather import (
 from stiction.contacts.identity import carry
 from stiction.contacts.write_back import WRITTEN, write
 from stiction.problems.laws import Coulomb, LawNumbers
-from stiction.problems.normal_form import Posed, White, make_consistent, trim, whiten_posed
+from stiction.problems.normal_form import LOOSELY, Posed, White, make_consistent, trim, whiten_posed
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, Judging, judge_problem
@@ -214,13 +214,12 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
 
     # Whiten: the normal form; redundant joints follow the independent ones.
     white = work.white
-    tau, rank = whiten_posed(posed, white, zero)
+    tau, rank = whiten_posed(posed, white, LOOSELY, zero)
     if tau < 0.0:
         return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
     if j > 0:
         make_consistent(white, rank, step.joint_rows, step.joint_rate)
-    else:
-        trim(white.rows, white.runs)
+    trim(white.rows, white.runs)
 
     # Propose: impulses, and the velocities that they cause.
     given = Given(

@@ -11,7 +11,7 @@ from stiction.arrays.compiled import kernel
 from stiction.arrays.runs import row_dot, spread_row
 from stiction.contacts.gather import DRY
 from stiction.errors import InvalidScene
-from stiction.problems.normal_form import make_consistent
+from stiction.problems.normal_form import LOOSELY, make_consistent, white_of
 from stiction.stepping.record import posed_problem
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def pose(
     friction = np.full(n, dt * viscosities(viscosity)) if law.viscous else None
     problem = posed_problem(found, law, gap_rate, joints, joint_rate, friction)
     if j:
-        white = problem.whitened
-        make_consistent(white.record, len(white.kept), joints, joint_rate)
+        white, _, rank = white_of(problem, found.mass, LOOSELY)
+        make_consistent(white, rank, joints, joint_rate)
     return problem
 
 

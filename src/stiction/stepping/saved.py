@@ -19,6 +19,7 @@ from stiction.errors import InvalidScene
 from stiction.problems.laws import LAWS
 from stiction.solvers import ALL, Auto
 from stiction.stepping.event_driven import EventDriven
+from stiction.stepping.first_order import FirstOrder
 from stiction.stepping.record import lengths
 from stiction.stepping.time_stepping import TimeStepping
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "stiction-simulation", 1
 SOLVERS: dict[str, Any] = {each.__name__: each for each in (Auto, *ALL)}
-STEPPERS: dict[str, Any] = {each.__name__: each for each in (TimeStepping, EventDriven)}
+STEPPERS: dict[str, Any] = {each.__name__: each for each in (TimeStepping, EventDriven, FirstOrder)}
 COUNTS = 11  # numbers that say how much the two flat arrays hold; before torsion they were 10, without directions
 RETIRED = {"ConeNewton": ("max_pyramids", "last_cycles")}  # options that older files have: `Auto` does this now
 MOST = 1 << 30  # of a count, so that products of counts do not overflow

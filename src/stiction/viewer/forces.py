@@ -46,6 +46,7 @@ LOOKS = {
     Mode.SLIDE: Look(palette.SLIDE, 0.018, 0.075, 0.10, "→", "orange, thin with a broad head"),
 }
 PULL = Look(palette.PULL, 0.02, 0.05, 0.1, "", "green")
+TORQUE = Look(palette.PURPLE, 0.025, 0.06, 0.2, "", "purple, with a long head, along the axis")
 
 
 class Scale:
@@ -91,6 +92,18 @@ def arrows(simulation: Simulation, contacts: Contacts, scale: Scale) -> dict[Mod
     seen = np.linalg.norm(drawn, axis=1) >= SHORTEST * scale.size
     ends = np.stack([contacts.position, contacts.position + drawn], axis=1)
     return {mode: ends[seen & (shown(contacts.mode) == mode)] for mode in LOOKS}
+
+
+def torques(simulation: Simulation, contacts: Contacts, scale: Scale) -> NDArray[np.float64]:
+    """(k, 2, 3) from and to: torques of torsional and rolling friction along their axes, as `arrows` takes forces.
+
+    scale: of torques, in N m
+    """
+    turning = np.einsum("ica,ic->ia", contacts.frame, contacts.torque)
+    scale.follow(float(np.linalg.norm(turning, axis=1).max(initial=0.0)), simulation.time)
+    drawn = scale.drawn(turning) * acting(simulation.model, contacts)[:, None]
+    seen = np.linalg.norm(drawn, axis=1) >= SHORTEST * scale.size
+    return np.asarray(np.stack([contacts.position, contacts.position + drawn], axis=1)[seen])
 
 
 def shown(mode: Any) -> Any:

@@ -15,7 +15,7 @@ from stiction.optional import mujoco
 from stiction.viewer import backdrop, film_cones
 from stiction.viewer.camera import AZIMUTH, ELEVATION, Camera, Follower
 from stiction.viewer.caption import Caption, words_of
-from stiction.viewer.forces import LOOKS, Scale, arrows, cones, outline
+from stiction.viewer.forces import LOOKS, TORQUE, Scale, arrows, cones, outline, torques
 from stiction.viewer.gl import ADVICE, headless
 from stiction.viewer.shine import SHINE
 
@@ -69,7 +69,8 @@ class Pictures:
         self.given = self._camera(camera)
         backdrop.prepare(self.model, self.follower.camera)
         backdrop.tint(self.model)
-        self.scale = Scale(0.5 * self.follower.camera.distance)
+        distance = self.follower.camera.distance
+        self.scale, self.torque_scale = Scale(0.5 * distance), Scale(0.5 * distance)
         self.option = mj.MjvOption()
         self.caption = Caption(width, height)
         self.floor = backdrop.floor_of(self.model)
@@ -188,8 +189,10 @@ class Pictures:
         light.headlight, light.castshadow, light.type, light.texid = 1, 0, given.type, -1
         light.pos[:], light.dir[:], light.attenuation[:] = given.pos, given.dir, given.attenuation
         light.ambient[:], light.diffuse[:], light.specular[:] = 0.35, 0.25, 0.0
-        for mode, ends in arrows(self.simulation, self.simulation.contacts, self.scale).items():
-            look = LOOKS[mode]
+        contacts = self.simulation.contacts
+        groups = [(LOOKS[mode], ends) for mode, ends in arrows(self.simulation, contacts, self.scale).items()]
+        groups.append((TORQUE, torques(self.simulation, contacts, self.torque_scale)))
+        for look, ends in groups:
             rgba = np.array([*look.colour, 255], np.float32) / 255.0
             for start, end in ends:
                 if (geom := backdrop.next_geom(drawn)) is None:

@@ -167,26 +167,26 @@ class Rival(Run):
         world = np.einsum("ica,ic->ia", found.frame, found.force)
         body = np.asarray(self.model.geom_bodyid)[found.geom]
         return SimpleNamespace(position=found.position, frame=found.frame, force=found.force, world_force=world,
-                               body=body, geom=found.geom, mode=mode)  # fmt: skip
+                               torque=found.torque, body=body, geom=found.geom, mode=mode)  # fmt: skip
 
     def _found(self) -> Any:
         """Contacts of the step, with forces in N along their frames and rows (n, 3, nv)."""
         mj, model, data = mujoco(), self.model, self.data
         count = data.ncon
-        force, frame = np.zeros((count, 3)), np.zeros((count, 3, 3))
+        force, torque, frame = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3, 3))
         rows, six = np.zeros((count, 3, model.nv)), np.zeros(6)
         one, two = np.zeros((3, model.nv)), np.zeros((3, model.nv))
         for i in range(count):
             contact = data.contact[i]
             mj.mj_contactForce(model, data, i, six)
-            force[i], frame[i] = six[:3], np.asarray(contact.frame).reshape(3, 3)
+            force[i], torque[i], frame[i] = six[:3], six[3:], np.asarray(contact.frame).reshape(3, 3)
             first, second = (int(model.geom_bodyid[g]) for g in contact.geom)
             mj.mj_jac(model, data, one, None, contact.pos, first)
             mj.mj_jac(model, data, two, None, contact.pos, second)
             rows[i] = frame[i] @ (two - one)
         dims = np.array(data.contact.dim).reshape(-1)
         return SimpleNamespace(
-            force=force, frame=frame, rows=rows, position=np.array(data.contact.pos).reshape(-1, 3),
+            force=force, torque=torque, frame=frame, rows=rows, position=np.array(data.contact.pos).reshape(-1, 3),
             geom=np.array(data.contact.geom).reshape(-1, 2), gap=np.array(data.contact.dist).reshape(-1),
             friction=np.where(dims > 1, np.array(data.contact.friction).reshape(-1, 5)[:, 0], 0.0),
         )  # fmt: skip

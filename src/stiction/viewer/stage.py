@@ -15,7 +15,7 @@ from stiction.solutions.contact import Mode
 from stiction.viewer import backdrop
 from stiction.viewer.camera import Follower
 from stiction.viewer.caption import words_of
-from stiction.viewer.forces import LOOKS, PULL, Scale, arrows, cones, outline
+from stiction.viewer.forces import LOOKS, PULL, TORQUE, Scale, arrows, cones, outline, torques
 from stiction.viewer.shine import CONE_OPACITY
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ class Stage:
         self.follows = True
         self._moved = np.zeros(3)
         camera = self.follower.camera
-        self.scale = Scale(0.5 * camera.distance)
+        self.scale, self.torque_scale = Scale(0.5 * camera.distance), Scale(0.5 * camera.distance)
         self.show_forces, self.show_cones = True, False
         self.chosen: int | None = None
         self.lines: list[str] | None = None
         self._arrows = {mode: self._add_arrows(mode.name.lower(), look) for mode, look in LOOKS.items()}
-        self._pull = self._add_arrows("pull", PULL)
+        self._pull, self._torques = self._add_arrows("pull", PULL), self._add_arrows("torque", TORQUE)
         self._cones: Any = None
         self._shape: Any = None
         self._lay_floor(server, root, floor)
@@ -172,6 +172,10 @@ class Stage:
             ends = {} if contacts is None else arrows(self.simulation, contacts, self.scale)
             for mode, handle in self._arrows.items():
                 set_arrows(handle, ends[mode] + self._moved if self.show_forces and ends else None, LOOKS[mode])
+            turning = None
+            if contacts is not None and self.show_forces:
+                turning = torques(self.simulation, contacts, self.torque_scale) + self._moved
+            set_arrows(self._torques, turning, TORQUE)
             pulled = None if grip is None else np.stack([grip.point(data), grip.target])[None] + self._moved
             set_arrows(self._pull, pulled, PULL)
             self._draw_cones(contacts if self.show_cones or self.chosen is not None else None)

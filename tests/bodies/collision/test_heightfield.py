@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from stiction.bodies.collision.heightfield import height, on_surface
+from stiction.bodies.collision.heightfield import height, is_normal
 from stiction.bodies.scene import Scene
 from stiction.bodies.stages import mended_step1
 from stiction.bodies.structs import memory
@@ -69,11 +69,14 @@ def test_normals_are_those_of_the_slope(name, margin):
 def test_ridges_and_valleys_keep_their_contacts():
     z = np.zeros((5, 5))
     z[:, 2] = 0.5  # a ridge along y, at x = 0, with slopes of 45°
-    model = terrain(z).model
-    places = np.array([[0.0, 0.01, 0.5], [0.0, 0.01, 0.5], [-0.25, 0.01, 0.25], [-0.25, 0.01, 0.25], [-0.5, 0.1, 0.0]])
+    of = terrain(z)
+    data = of.data()
+    view = memory(of.model, data)
+    places = np.array([[0.0, 0.01], [0.0, 0.01], [-0.25, 0.01], [-0.25, 0.01], [-0.5, 0.1]])
     normals = np.array([[0, 0, 1.0], [-1.0, 0, 1], [-1, 0, 1], [0, 0, 1], [-1, 0, 1]])
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    assert on_surface(model, 0, places, normals).tolist() == [True, True, True, False, True]
+    found = [is_normal(view.model, 0, *place, *normal) for place, normal in zip(places, normals, strict=True)]
+    assert found == [True, True, True, False, True]
 
 
 def test_heights_are_those_of_mujocos_triangles():
@@ -88,7 +91,7 @@ def test_heights_are_those_of_mujocos_triangles():
             model.geom_margin[:] = model.body_margin[:] = 0.0
             mended_step1(model, data, view)
             low, high = (low, data.qpos[2]) if data.ncon == 0 else (data.qpos[2], high)
-        assert height(model, 0, place) == pytest.approx(high - 1e-4, abs=1e-4)
+        assert height(view.model, 0, *place) == pytest.approx(high - 1e-4, abs=1e-4)
 
 
 def test_a_fast_ball_rolls_down_as_on_a_plane():

@@ -12,67 +12,108 @@ as at a ridge or peak: otherwise t is not the nearest point.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
 
-import numpy as np
+from stiction.arrays.compiled import kernel
+from stiction.bodies.pointers import floats, ints, singles
+from stiction.bodies.structs import DIST, EXCLUDE, FRAME, GEOM, POS, SIZE
 
-from stiction.optional import mujoco
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-mj = mujoco()
-
-HFIELD = int(mj.mjtGeom.mjGEOM_HFIELD)
+HFIELD = 1  # mjtGeom
 WAYS = 8  # along the surface
 STRIDE = 1e-3  # of a cell
 ASKEW = 3e-3  # rad: angle between normals that agree
 
 
-def sift(model: Any, data: Any) -> None:
+@kernel
+def sift(model, data, where):
     """Exclude the contacts of heightfields that are not nearest points of their surface."""
-    contacts = data.contact
-    geoms, dist, exclude = contacts.geom, contacts.dist, contacts.exclude
-    touching = np.flatnonzero((geoms >= 0).all(axis=1) & (model.geom_type[geoms[:, 0]] == HFIELD))
-    for one, two in {tuple(pair) for pair in geoms[touching].tolist()}:
-        here = touching[(geoms[touching] == (one, two)).all(axis=1)]
-        if here.size < 2:
-            continue
-        R = data.geom_xmat[one].reshape(3, 3)
-        normal = contacts.frame[here, :3]
-        place = (contacts.pos[here] - 0.5 * dist[here, None] * normal - data.geom_xpos[one]) @ R
-        wrong = ~on_surface(model, int(model.geom_dataid[one]), place, normal @ R)
-        wrong[dist[here].argmin()] = False
-        exclude[here[wrong]] = 1
+    m, d, size = model[0], data[0], where[SIZE]
+    kinds = ints(m.geom_type)
+
+    # The contacts of a pair come one after the other.
+    first = 0
+    while first < d.ncon:
+        geoms = ints(d.contact + first * size + where[GEOM])
+        one, two = geoms[0], geoms[1]
+        best, least = first, floats(d.contact + first * size + where[DIST])[0]
+        end = first + 1
+        while end < d.ncon:
+            others = ints(d.contact + end * size + where[GEOM])
+            if others[0] != one or others[1] != two:
+                break
+            dist = floats(d.contact + end * size + where[DIST])[0]
+            if dist < least:
+                best, least = end, dist
+            end += 1
+
+        # The nearest one stays.
+        if one >= 0 and two >= 0 and kinds[one] == HFIELD:
+            for c in range(first, end):
+                contact = d.contact + c * size
+                if c != best and not on_surface(model, data, where, one, contact):
+                    ints(contact + where[EXCLUDE])[0] = 1
+        first = end
 
 
-def on_surface(model: Any, field: int, place: NDArray[np.float64], normal: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(n,) whether normals (n, 3) are such of a heightfield at these places (n, 3), in its frame."""
-    turns = 2.0 * np.pi * (np.arange(WAYS) + 0.25) / WAYS
-    rows, columns = int(model.hfield_nrow[field]), int(model.hfield_ncol[field])
-    stride = STRIDE * 2.0 * min(model.hfield_size[field, 0] / (columns - 1), model.hfield_size[field, 1] / (rows - 1))
-    around = place[:, None, :2] + stride * np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    ways = np.empty((len(place), WAYS, 3))
-    ways[..., :2] = around - place[:, None, :2]
-    ways[..., 2] = height(model, field, around) - height(model, field, place[:, None, :2])
-    faces = np.cross(ways, np.roll(ways, -1, axis=1))
-    for each in (ways, faces):
-        each /= np.linalg.norm(each, axis=2, keepdims=True)
-    agrees = (faces @ normal[:, :, None])[..., 0].max(axis=1) >= np.cos(ASKEW)
-    nearest = (ways @ normal[:, :, None])[..., 0].max(axis=1) <= np.sin(ASKEW)
-    return np.asarray(agrees | nearest)
+@kernel
+def on_surface(model, data, where, geom, contact):
+    """Whether the normal of a contact is one of the heightfield at its place."""
+    m, d = model[0], data[0]
+    dist, pos, frame = floats(contact + where[DIST])[0], floats(contact + where[POS]), floats(contact + where[FRAME])
+    place, R, field = floats(d.geom_xpos), floats(d.geom_xmat), ints(m.geom_dataid)[geom]
+
+    # Place and normal in the frame of the heightfield.
+    x, y, nx, ny, nz = 0.0, 0.0, 0.0, 0.0, 0.0
+    for a in range(3):
+        n = frame[a]
+        off = pos[a] - 0.5 * dist * n - place[3 * geom + a]
+        x += off * R[9 * geom + 3 * a]
+        y += off * R[9 * geom + 3 * a + 1]
+        nx += n * R[9 * geom + 3 * a]
+        ny += n * R[9 * geom + 3 * a + 1]
+        nz += n * R[9 * geom + 3 * a + 2]
+    return is_normal(model, field, x, y, nx, ny, nz)
 
 
-def height(model: Any, field: int, place: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Height of a heightfield at places (..., 2); the triangles of a cell share the diagonal on which x and y grow."""
-    rows, columns = int(model.hfield_nrow[field]), int(model.hfield_ncol[field])
-    wide, deep, tall, _ = model.hfield_size[field]
-    begin = int(model.hfield_adr[field])
-    z = tall * model.hfield_data[begin : begin + rows * columns].reshape(rows, columns).astype(float)
-    x = np.clip((place[..., 0] / wide + 1.0) * 0.5 * (columns - 1), 0.0, columns - 1)
-    y = np.clip((place[..., 1] / deep + 1.0) * 0.5 * (rows - 1), 0.0, rows - 1)
-    c, r = np.minimum(x.astype(int), columns - 2), np.minimum(y.astype(int), rows - 2)
+@kernel
+def is_normal(model, field, x, y, nx, ny, nz):
+    """Whether a direction is that of a face of a heightfield at this place, or of a ridge or peak, in its frame."""
+    m = model[0]
+
+    # Ways along the surface, and the faces between two of them that follow each other.
+    sizes, rows, columns = floats(m.hfield_size), ints(m.hfield_nrow)[field], ints(m.hfield_ncol)[field]
+    stride = STRIDE * 2.0 * min(sizes[4 * field] / (columns - 1), sizes[4 * field + 1] / (rows - 1))
+    here = height(model, field, x, y)
+    steepest, agrees = -1.0, -1.0
+    bx, by, bz = 0.0, 0.0, 0.0
+    for k in range(WAYS + 1):
+        turn = 2.0 * math.pi * (k % WAYS + 0.25) / WAYS
+        wx, wy = stride * math.cos(turn), stride * math.sin(turn)
+        wz = height(model, field, x + wx, y + wy) - here
+        steepest = max(steepest, (wx * nx + wy * ny + wz * nz) / (wx * wx + wy * wy + wz * wz) ** 0.5)
+        if k > 0:
+            fx, fy, fz = by * wz - bz * wy, bz * wx - bx * wz, bx * wy - by * wx
+            agrees = max(agrees, (fx * nx + fy * ny + fz * nz) / (fx * fx + fy * fy + fz * fz) ** 0.5)
+        bx, by, bz = wx, wy, wz
+    return agrees >= math.cos(ASKEW) or steepest <= math.sin(ASKEW)
+
+
+@kernel
+def height(model, field, x, y):
+    """Height of a heightfield at a place; the triangles of a cell share the diagonal on which x and y grow."""
+    m = model[0]
+    sizes, rows, columns = floats(m.hfield_size), ints(m.hfield_nrow)[field], ints(m.hfield_ncol)[field]
+    z, tall = singles(m.hfield_data), sizes[4 * field + 2]
+
+    # The cell, and the place in it.
+    x = min(max((x / sizes[4 * field] + 1.0) * 0.5 * (columns - 1), 0.0), columns - 1.0)
+    y = min(max((y / sizes[4 * field + 1] + 1.0) * 0.5 * (rows - 1), 0.0), rows - 1.0)
+    c, r = min(int(x), columns - 2), min(int(y), rows - 2)
     x, y = x - c, y - r
-    low, high, left, right = z[r, c], z[r + 1, c + 1], z[r + 1, c], z[r, c + 1]
-    one, two = low + x * (right - low) + y * (high - right), low + y * (left - low) + x * (high - left)
-    return np.asarray(np.where(x >= y, one, two))
+
+    # Its corners, and the triangle that the place is in.
+    at = ints(m.hfield_adr)[field] + r * columns + c
+    low, right, left, high = tall * z[at], tall * z[at + 1], tall * z[at + columns], tall * z[at + columns + 1]
+    if x >= y:
+        return low + x * (right - low) + y * (high - right)
+    return low + y * (left - low) + x * (high - left)

@@ -14,9 +14,9 @@ constraints:
 - Cylinders that stand or lie on planes, boxes and each other get the contacts of `cylinders`.
 - Two cylinders, or nearly parallel capsules, whose sides face each other touch where their axes are nearest; if these
   are within PARALLEL of each other, also at both ends of the part that they share.
-- Of other pairs with a cylinder or mesh, one whose nearest contact is farther than the true distance
-  (`mj_geomDistance`) gets the true nearest points and direction instead; others of its patch stay if they face the
-  same way, else what rests on a face would rock.
+- Of other pairs with a cylinder or mesh, one whose nearest contact does not separate the two (`support`), and is
+  farther than the true distance (`mj_geomDistance`), gets the true nearest points and direction instead; others of its
+  patch stay if they face the same way, else what rests on a face would rock.
 - Contacts of heightfields are sifted (`heightfield`).
 """
 
@@ -38,6 +38,7 @@ from stiction.bodies.collision.cylinders import (
     line_on_end,
 )
 from stiction.bodies.collision.heightfield import sift
+from stiction.bodies.collision.support import separates
 from stiction.bodies.pointers import floats, ints
 from stiction.bodies.structs import DIST, EXCLUDE, FRAME, GEOM, POS, SIZE
 from stiction.errors import InvalidScene
@@ -71,11 +72,16 @@ def needs_mending(model: Any) -> bool:
     return len(trees) > 1
 
 
+def found_by_mujoco(model: Any) -> bool:
+    """Whether contacts are mended after a search that is MuJoCo's alone: there are no cylinders and heightfields."""
+    return not model.nhfield and CYLINDER not in model.geom_type
+
+
 def collide(model: Any, data: Any, memory: Memory) -> None:
     """`mj_collision` with corrected contacts."""
     find(model, data, memory)
-    if model.nhfield:
-        sift(model, data)
+    if model.nhfield and data.ncon:
+        sift(memory.model, memory.data, memory.where)
     mend(model, data, memory)
 
 
@@ -89,11 +95,11 @@ def find(model: Any, data: Any, memory: Memory) -> None:
         lean(memory.data, kept, count)
 
 
-def mend(model: Any, data: Any, memory: Memory) -> None:
-    """Correct the contacts that `mj_collision` has found."""
+def mend(model: Any, data: Any, memory: Memory) -> bool:
+    """Correct the contacts that `mj_collision` has found; return whether any may have changed."""
     count = data.ncon
     if not count:
-        return
+        return False
     work = workspace(13 * MOST * count, 5 * count)
     rows, plan = work.floats[: 13 * MOST * count].reshape(-1, 13), work.ints[: 5 * count].reshape(-1, 5)
     pairs, doubtful, more = replacements(memory.model, memory.data, memory.where, rows, plan)
@@ -114,6 +120,7 @@ def mend(model: Any, data: Any, memory: Memory) -> None:
                 one, two = pair[first]
                 radius = min(r for r in (bound[one], bound[two]) if r > 0.0)
                 check(model, data, one, two, radius, *(each[first:end] for each in found))
+    return bool(pairs)
 
 
 def check(
@@ -201,8 +208,11 @@ def replacements(model, data, where, rows, plan):
         if one >= 0 and two >= 0:
             found, exact = contacts_of(model, data, one, two, rows[used:])
             doubt = not exact and angular(kinds[one], kinds[two])
+            close = FARTHER * min(radius[one], radius[two])
             if found > 1 and doubt:
-                doubt = not level_rows(rows[used : used + found], FARTHER * min(radius[one], radius[two]))
+                doubt = not level_rows(rows[used : used + found], close)
+            elif found == 0 and doubt:
+                doubt = not nearest_separates(model, data, where, first, end, close)
 
             # Record the pair if its contacts are replaced or must be checked.
             if found > 0 or doubt:
@@ -214,6 +224,19 @@ def replacements(model, data, where, rows, plan):
                 more += max(0, found - (end - first))
         first = end
     return pairs, doubtful, more
+
+
+@kernel
+def nearest_separates(model, data, where, first, end, close):
+    """Whether the plane of the nearest of a pair's contacts separates its geoms."""
+    d, size = data[0], where[SIZE]
+    best, least = d.contact + first * size, np.inf
+    for c in range(first, end):
+        dist = floats(d.contact + c * size + where[DIST])[0]
+        if dist < least:
+            best, least = d.contact + c * size, dist
+    geoms, pos, frame = ints(best + where[GEOM]), floats(best + where[POS]), floats(best + where[FRAME])
+    return separates(model, data, geoms[0], geoms[1], least, pos, frame, close)
 
 
 @kernel

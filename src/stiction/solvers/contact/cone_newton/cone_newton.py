@@ -134,11 +134,7 @@ class ConeNewton:
 
 def trimmed(white: Whitened) -> Whitened:
     """The same problem with the runs of velocities trimmed (`trim`)."""
-    if (
-        white.record is None
-        or len(white.kept)
-        or not ((white.segments[:, 3] == 0) & (white.segments[:, 1] > SMALL)).any()
-    ):
+    if white.record is None or not ((white.segments[:, 3] == 0) & (white.segments[:, 1] > SMALL)).any():
         return white
     rows, runs = white.rows.copy(), white.segments.copy()
     trim(rows, runs)
@@ -228,8 +224,10 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     found, steps, violation = False, 0, DIVERGED
     runs, crowded = group(segments, groups)
     if 2 * crowded > n:
-        found, steps = few(whole, groups, runs, warm, enough, max_steps, contacts, search, system, chosen, taken, p)
-        violation = enough
+        fair = enough * stall_factor(tolerance)
+        found, steps, violation = few(
+            whole, groups, runs, warm, enough, fair, max_steps, contacts, search, system, chosen, taken, p
+        )
 
     # Otherwise cycles of Newton's method on all contacts.
     if not found:
@@ -257,11 +255,11 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         system.mode[i] = OPEN
     least, _ = evaluate(contacts, now)
     violation = keep_better(contacts, now, weight, DIVERGED, p)
-    steps, sweeps, seed = 0, MORE_SWEEPS, 1
+    steps, sweeps, seed, fair = 0, MORE_SWEEPS, 1, enough * stall_factor(tolerance)
     for cycle in range(max_cycles):
         # After a stall a larger violation is accepted.
         if cycle == 1:
-            enough *= relaxed(tolerance) / tolerance
+            enough = fair
             tolerance = relaxed(tolerance)
         if negligible(violation, tolerance, weight, p, contacts.zero):
             break
@@ -295,7 +293,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
 
         # Newton's method from there; the best impulses are put into their cones and kept.
         target = max(MARGIN * enough, rounding(contacts, now.p))
-        least, count = newton(contacts, search, system, least, target, softness, max_steps, False)
+        least, count = newton(contacts, search, system, least, target, fair, softness, max_steps, False)
         steps += count
         copy_rows(best, now.p)
         into_cone(now.p, contacts)
@@ -308,6 +306,12 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
 def relaxed(tolerance):
     """Tolerance after a stall: the last digits of a heap in motion cost the most steps."""
     return max(tolerance, min(STALL_FACTOR * tolerance, STALL_LIMIT))
+
+
+@kernel
+def stall_factor(tolerance):
+    """The same over the tolerance."""
+    return relaxed(tolerance) / tolerance if tolerance > 0.0 else 1.0
 
 
 @in_callers

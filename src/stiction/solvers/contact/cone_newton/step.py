@@ -24,13 +24,18 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     DECREASE,
     DIVERGED,
     FELT,
+    GAIN,
     LARGEST_EPSILON,
+    LEAP,
     LEAST_SOFTNESS,
     MERITS,
+    NEAR,
     PROGRESS,
     REFINEMENTS,
     SMALLEST_EPSILON,
+    SOFTEN,
     TRIALS,
+    WARM_SOFTNESS,
     WATCHDOG,
 )
 
@@ -50,11 +55,12 @@ layout(Search, "n", "d", "m", memory=f"{MERITS}")
 
 
 @kernel
-def newton(contacts, search, system, least, enough, softness, max_steps, box):
+def newton(contacts, search, system, least, enough, fair, softness, max_steps, box):
     """Newton's method from search.now; search.best, of residual `least`, keeps the best impulses.
 
     Returns (residual of search.best, Newton steps).
 
+    fair: residual, at least `enough`, from which on a step that gains little ends the run
     box: whether friction is bounded by a box, not by a disc
     """
     # The merit is the squared norm of the residual.
@@ -64,7 +70,7 @@ def newton(contacts, search, system, least, enough, softness, max_steps, box):
         least = largest
         copy_rows(now.p, search.best)
     remember_only(merit, merits)
-    lowest, slow, failures, soft = merit, 0, 0, softness
+    lowest, slow, failures, soft, stiff = merit, 0, 0, softness, softness <= WARM_SOFTNESS
     for step in range(1, max_steps + 1):
         if least <= enough:
             return least, step - 1
@@ -76,8 +82,8 @@ def newton(contacts, search, system, least, enough, softness, max_steps, box):
             return least, step
 
         # Nonmonotone line search by halving [GrippoLamparielloLucidi1986]; the full step is refined first.
-        length, before = 1.0, largest
-        reference = highest(merits)
+        length, before, here = 1.0, largest, merit
+        reference = min(highest(merits), LEAP * merit) if least <= NEAR else highest(merits)
         for attempt in range(TRIALS):
             move(now, length, search.direction, trial)
             largest, merit = evaluate_map(contacts, trial, box)
@@ -91,7 +97,15 @@ def newton(contacts, search, system, least, enough, softness, max_steps, box):
                 break
             length *= 0.5
         else:
-            # The search failed: take the full step all the same, a few times, and forget the merits.
+            # The search failed. From a start laws are stiff, which leads astray where contacts contradict: soften.
+            if least <= fair:
+                return least, step
+            if stiff and SOFTEN * epsilon <= LARGEST_EPSILON:
+                softness = soft = SOFTEN * epsilon / before
+                largest, merit = before, here
+                continue
+
+            # Else take the full step all the same, a few times, and forget the merits.
             failures += 1
             if failures > WATCHDOG:
                 return least, step
@@ -104,9 +118,12 @@ def newton(contacts, search, system, least, enough, softness, max_steps, box):
         merits[step % MERITS] = merit
         if not largest < DIVERGED:
             return least, step
+        gained = least
         if largest < least:
             least = largest
             copy_rows(now.p, search.best)
+        if gained <= fair and least > GAIN * gained:
+            return least, step
         # After a full step that repeats the active set the map is smooth: soften less. Else as at first.
         soft = max(CUT * soft, LEAST_SOFTNESS) if changed == 0 and length == 1.0 and largest < before else softness
 

@@ -24,6 +24,7 @@ from stiction.solvers.contact.cone_newton.step import Search, newton
 from stiction.solvers.contact.cone_newton.system import OPEN, System
 from stiction.solvers.contact.cone_newton.tolerances import (
     CROWD,
+    DIVERGED,
     MARGIN,
     MAX_ROUNDS,
     PICKS,
@@ -61,11 +62,12 @@ def group(segments, groups):
 
 
 @kernel
-def few(whole, groups, count, warm, enough, max_steps, contacts, search, system, chosen, taken, p):
-    """Solve by a working set. Returns (whether p is a solution, Newton steps).
+def few(whole, groups, count, warm, enough, fair, max_steps, contacts, search, system, chosen, taken, p):
+    """Solve by a working set. Returns (whether p is a solution, Newton steps, residual).
 
     whole: all contacts; groups, count: their runs; contacts, search, system: workspace for as many
     warm: whether p holds impulses to begin with
+    enough, fair: residual to aim at, and to accept where Newton's method stalls
     chosen, taken: (n,) contact at each place of the working set; whether a contact is in it
     """
     # Begin with the contacts that carry impulses in p.
@@ -88,20 +90,21 @@ def few(whole, groups, count, warm, enough, max_steps, contacts, search, system,
         some, first = first_contacts(contacts, k), first_points(search, k)
         least, _ = evaluate(some, first.now)
         copy_rows(first.now.p, first.best)
-        least, more = newton(some, first, first_laws(system, k), least, MARGIN * enough, softness, max_steps, False)
+        laws, aim = first_laws(system, k), MARGIN * enough
+        least, more = newton(some, first, laws, least, aim, fair, softness, max_steps, False)
         steps += more
         copy_rows(first.best, first.now.p)
         into_cone(first.now.p, some)
         least, _ = evaluate(some, first.now)
-        if not least <= enough:
-            return False, steps
+        if not least <= fair:
+            return False, steps, least
         before = k
         k = take_in(whole, groups, count, enough, k, contacts, search.now, system.mode, chosen, taken)
         if k == before:
             spread(first.now.p, chosen, contacts.zero, p)
-            return True, steps
+            return True, steps, max(least, enough)
         sweep(first_contacts(contacts, k), first_points(search, k).now, ROUGH)
-    return False, steps
+    return False, steps, DIVERGED
 
 
 @kernel

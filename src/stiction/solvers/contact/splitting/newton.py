@@ -61,7 +61,7 @@ def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_
                 contacts.rows[i, c, k] = stretch[i] * rows[i, c, k]
 
     # Newton's method, then impulses without stretch.
-    _, steps = newton(contacts, search, system, DIVERGED, enough, softness, max_steps, True)
+    _, steps = newton(contacts, search, system, DIVERGED, enough, enough, softness, max_steps, True)
     for i in range(n):
         for c in range(3):
             p[i, c] = stretch[i] * search.best[i, c]
