@@ -99,7 +99,7 @@ class KernelCache:
             try:
                 kept, payload = pickle.loads(checked(found))
                 if kept == key:
-                    return CompileResult._rebuild(target_context, *payload)
+                    return self.rebuilt(target_context, payload)
             except Exception as error:  # damage shows itself in every way that unpickling can fail
                 warn_once(
                     f"a compiled kernel is damaged and is compiled anew: {path} ({type(error).__name__}: {error})"
@@ -114,14 +114,22 @@ class KernelCache:
         if where.folder is None or not name:
             return
         try:
-            if any(not each.can_cache for each in data.lifted) or data.library.has_dynamic_globals:
-                raise ValueError(f"{self.function.__qualname__} uses lifted code or addresses of this process")
-            content = dumps((key, data._reduce()))
+            content = self.pickled(key, data)
             write_whole(where.folder / name, zlib.crc32(content).to_bytes(CHECKSUM, "big") + content)
         except Exception as error:  # a full disk, a folder that was removed, something that cannot be pickled
             if isinstance(error, OSError):
                 where.folder = None  # do not try again for each of some hundred kernels
             warn_once(f"compiled kernels are not kept, the next process compiles them anew: {error}. {ADVICE}")
+
+    def pickled(self, key: Any, data: Any) -> bytes:
+        """What is written of a compile result."""
+        if any(not each.can_cache for each in data.lifted) or data.library.has_dynamic_globals:
+            raise ValueError(f"{self.function.__qualname__} uses lifted code or addresses of this process")
+        return dumps((key, data._reduce()))  # type: ignore[no-any-return]
+
+    def rebuilt(self, target_context: Any, payload: Any) -> Any:
+        """The compile result that was written."""
+        return CompileResult._rebuild(target_context, *payload)
 
     def flush(self) -> None:
         """Forget what was kept of this function."""

@@ -33,14 +33,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def make_cut() -> Any:
+def make_cut(toolbox: Any) -> Any:
     """Numba's intrinsic of `cut`: a slice and its reshaping take a hundred times as many instructions to compile."""
     from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-    from numba.np.arrayobj import make_array, populate_array
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    cgutils, make_array, populate_array = toolbox.cgutils, toolbox.make_array, toolbox.populate_array
+
+    @toolbox.intrinsic  # type: ignore[untyped-decorator]
     def cut(typing: Any, buffer: Any, start: Any, shape: Any) -> Any:
         part = types.Array(buffer.dtype, len(shape), "C", readonly=not buffer.mutable)
 
@@ -70,8 +69,32 @@ def make_cut() -> Any:
     return cut
 
 
+def make_flat(toolbox: Any) -> Any:
+    """Numba's intrinsic of `flat`; its own reshaping needs a library on a GPU."""
+    from numba import types
+
+    @toolbox.intrinsic  # type: ignore[untyped-decorator]
+    def flat(typing: Any, array: Any) -> Any:
+        line = types.Array(array.dtype, 1, "C", readonly=not array.mutable)
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            whole = toolbox.make_array(array)(context, builder, arguments[0])
+            made = toolbox.make_array(line)(context, builder)
+            toolbox.populate_array(
+                made, whole.data, [whole.nitems], [whole.itemsize], whole.itemsize, whole.meminfo, whole.parent
+            )
+            return made._getvalue()
+
+        return line(array), lower
+
+    return flat
+
+
 # Part of a flat buffer as an array of this shape, which is a tuple.
-cut = built(make_cut, lambda buffer, start, shape: buffer[start : start + math.prod(shape)].reshape(shape))
+cut = built(make_cut, lambda buffer, start, shape: np.asarray(buffer)[start : start + math.prod(shape)].reshape(shape))
+
+# All numbers of a contiguous array, one after the other.
+flat = built(make_flat, lambda array: array.reshape(-1))
 
 
 class Field(NamedTuple):

@@ -21,7 +21,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from numba import njit
-from numba.core import event
+from numba.core import cgutils, event
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 from stiction.arrays.kernel_cache import keep
 
@@ -60,6 +62,13 @@ def part(kernel: Kernel) -> Any:
         return keep(njit(**options)(kernel.py_func))
     options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return CPUDispatcher(kernel.py_func, targetoptions=options, pipeline_class=ForKernels)
+
+
+class Toolbox:
+    """What `built` hands to those who make intrinsics."""
+
+    intrinsic, cgutils = staticmethod(intrinsic), cgutils
+    make_array, populate_array = staticmethod(make_array), staticmethod(populate_array)
 
 
 def type_of_built(built: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import cholesky, cholesky_solve, dot
-from stiction.arrays.layout import Floats, layout
+from stiction.arrays.layout import Floats, flat, layout
 from stiction.solvers.contact.cone_newton.one_contact import into_cone, residual, set_velocity, sweep
 from stiction.solvers.contact.cone_newton.tolerances import EXACT, RIDGE, SWEEPS_KEPT, TRUST
 
@@ -40,8 +40,7 @@ def accelerated_sweeps(contacts, point, best, least, memory, tolerance, max_swee
 
     Returns (residual of `best`, sweeps).
     """
-    p, size = point.p.reshape(-1), point.p.size
-    kept = best.reshape(-1)
+    p, size, kept = flat(point.p), point.p.size, flat(best)
     t = memory
     shortest, held, accelerated = 1e300, 0, False
     set_velocity(contacts, point)

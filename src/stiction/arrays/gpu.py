@@ -1,0 +1,106 @@
+"""The same kernels on a GPU, through numba-cuda.
+
+A kernel that one on a GPU calls is compiled from the source that a CPU runs: `compiled.Kernel` and `compiled.Built`
+hand out numba-cuda's dispatchers and intrinsics while `for_gpu` is entered. Sums are not reordered there, as a thread
+has no vectors to fill. What is compiled is kept on disk beside the kernels of the CPU (`kernel_cache`), as machine code
+of the GPU at hand.
+
+Under Numba's simulator (`NUMBA_ENABLE_CUDASIM=1`) nothing is compiled, and threads of a GPU are threads of Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import numba_cuda
+from numba import cuda, types
+from numba.core import config
+
+from stiction.arrays.compiled import Target
+from stiction.arrays.kernel_cache import KernelCache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stiction.arrays.compiled import Kernel
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+TAKEN = ("inline", "forceinline")  # options of a kernel that mean the same there
+
+if not SIMULATED:
+    from numba.core.compiler_lock import global_compiler_lock as cpu_lock
+    from numba.cuda import cgutils
+    from numba.cuda.core.compiler_lock import global_compiler_lock as gpu_lock
+    from numba.cuda.descriptor import cuda_target
+    from numba.cuda.dispatcher import CUDADispatcher, _Kernel
+    from numba.cuda.extending import intrinsic
+    from numba.cuda.np.arrayobj import make_array, populate_array
+    from numba.cuda.serialize import dumps
+
+    class Toolbox:
+        """What `built` hands to those who make intrinsics."""
+
+        intrinsic, cgutils = staticmethod(intrinsic), cgutils
+        make_array, populate_array = staticmethod(make_array), staticmethod(populate_array)
+
+
+@contextlib.contextmanager
+def for_gpu() -> Iterator[None]:
+    """Compile for the GPU; nobody else compiles meanwhile."""
+    with cpu_lock, gpu_lock:
+        Target.gpu = True
+        try:
+            yield
+        finally:
+            Target.gpu = False
+
+
+def launchable(function: Any, arguments: tuple[Any, ...]) -> Any:
+    """A function as a kernel that is launched, compiled for arguments of these types or read from disk."""
+    dispatcher = cuda.jit(function)
+    if SIMULATED:
+        return dispatcher
+    if hasattr(dispatcher, "_cache"):
+        dispatcher._cache = GpuCache(function)
+    with for_gpu():
+        dispatcher.compile(arguments)
+    return dispatcher
+
+
+def array_type(number: Any, axes: int) -> Any:
+    """The type of a contiguous array."""
+    return types.Array(number, axes, "C")
+
+
+def part(kernel: Kernel) -> Any:
+    """The dispatcher that kernels on a GPU call."""
+    options = {name: kernel.targetoptions[name] for name in TAKEN if name in kernel.targetoptions}
+    return CUDADispatcher(kernel.py_func, {**options, "device": True, "debug": False, "opt": True})
+
+
+def type_of_built(built: Any) -> Any:
+    """The type by which kernels on a GPU know something that was made after Numba began to compile them."""
+    cuda_target.typing_context.refresh()
+    cuda_target.target_context.refresh()
+    return cuda_target.typing_context.resolve_value_type(built)
+
+
+class GpuCache(KernelCache):
+    """The compiled signatures of one kernel for GPUs; of its text only the machine code is kept."""
+
+    def filed(self, sig: Any, codegen: Any) -> tuple[str, Any]:
+        name, key = super().filed(sig, codegen)
+        return f"gpu-{numba_cuda.__version__}-{name}" if name else "", key
+
+    def pickled(self, key: Any, data: Any) -> bytes:
+        library = data.library
+        texts = library._llvm_strs, library._ptx_cache
+        library._llvm_strs, library._ptx_cache = [], {}
+        try:
+            return dumps((key, data._reduce_states()))  # type: ignore[no-any-return]
+        finally:
+            library._llvm_strs, library._ptx_cache = texts
+
+    def rebuilt(self, target_context: Any, payload: Any) -> Any:
+        return _Kernel._rebuild(**payload)
