@@ -1,4 +1,4 @@
-"""Problems a second on a GPU: `solve_many(..., on="cuda")`, one geometry and mixed ones, every answer judged by the CPU.
+"""Problems a second on a GPU: `solve_many(..., on="cuda")`, one geometry and mixed ones, all answers judged by the CPU.
 
     python benchmarks/gpu/solve_many_cuda.py [PROBLEMS] [OUT.json]
 
@@ -58,12 +58,18 @@ def mixed_stack(rng, seed):
 
 
 def mixed_grasp(rng, seed):
-    """Two cubes between grippers, the contacts of each face at other places."""
+    """Two boxes between grippers: other masses, and 12 contacts around faces of other sizes."""
     bodies, impulse = families.gripped(seed)
-    touches = []
+    bodies = [
+        body._replace(mass=s * body.mass, inertia=s * body.inertia)
+        for s, body in zip(rng.uniform(0.7, 1.3, 4), bodies, strict=True)
+    ]
+    steps, touches = np.linspace(-1.0, 1.0, 4)[:-1], []
+    ring = [*((a, -1.0) for a in steps), *((1.0, a) for a in steps)]
+    ring += [(-y, -z) for y, z in ring]
     for i in range(3):
-        ring = rng.uniform(-0.5, 0.5, (12, 2))
-        touches += [Touch((i - 1.0, y, z), (1.0, 0.0, 0.0), i, i + 1) for y, z in ring]
+        wide, high = rng.uniform(0.3, 0.5, 2)
+        touches += [Touch((i - 1.0, wide * y, high * z), (1.0, 0.0, 0.0), i, i + 1) for y, z in ring]
     return posed(bodies, touches, impulse, np.full(36, 0.5))
 
 
@@ -138,35 +144,48 @@ def judged(batch, impulse, velocity):
     return residual
 
 
-def kernel_time(batch, floats, n, m, repeats=3):
+def kernel_time(batch, kind, settings, n, m, repeats=3):
     """Seconds of one launch over a whole batch that is on the device, and the answers of the last."""
-    lane, kernel, settings = gpu.Lane(), gpu.compiled(floats, 3), Scratches(TOLERANCE).settings
-    times = []
+    lane, kernel, times = gpu.Lane(), gpu.compiled(kind), []
+    answers = gpu.empty(len(batch.cases), (n, 3), m)
     for _ in range(repeats + 1):
-        count = len(batch.cases)
         for name, array in batch._asdict().items():
             lane.send(name, array)
         lane.stream.synchronize()
         begin, end = cuda.event(), cuda.event()
         begin.record(lane.stream)
-        there = lane.launch(kernel, batch, settings, n, 3, m)
+        there = lane.launch(kernel, batch, settings, answers)
         end.record(lane.stream)
         end.synchronize()
         times.append(1e-3 * cuda.event_elapsed_time(begin, end))
-    answers = gpu.Answers(np.empty((count, n, 3)), np.empty((count, m)), np.empty(count), np.empty(count, np.int64))
     lane.receive(there, answers)
-    return min(times[1:]), times, answers
+    return min(times[1:]), answers
+
+
+def kernel_times(batch, kind, n, m):
+    """Seconds of both launches, the answers, and how many the first has left."""
+    settings = Scratches(TOLERANCE).settings
+    seconds, answers = kernel_time(batch, kind, settings._replace(steps=gpu.SHORT[kind.starts]), n, m)
+    left = np.flatnonzero(answers.status != 0)
+    if len(left) >= gpu.MANY:
+        few = batch._replace(cases=np.ascontiguousarray(batch.cases[left]))
+        more, again = kernel_time(few, kind._replace(starts=1), settings, n, m)
+        gpu.put(again, left, answers)
+        seconds += more
+    return seconds, answers, len(left)
 
 
 def one_geometry(name, problem, count, rng, told):
     velocity, friction = loads(name, problem, count, rng)
-    floats = gpu.bin_of(problem)
-    shapes, numbers, indices, _ = gpu.gathered([problem])
+    shape = gpu.shape_of(problem)
+    kind = gpu.Kind(gpu.bin_of(shape), 3, gpu.starts_of(problem))
+    shapes, numbers, indices = gpu.geometries([problem], [shape])
     cases = np.zeros((count, 4), np.int64)
     cases[:, 1], cases[:, 2] = problem.m * np.arange(count), problem.n * np.arange(count)
     batch = gpu.Batch(shapes, cases, numbers, indices, velocity.reshape(-1), friction.reshape(-1), problem.gap_rate)
-    seconds, _, _ = kernel_time(batch, floats, problem.n, problem.m)
-    told(name, "one geometry", "kernel", count / seconds)
+    seconds, answers, second = kernel_times(batch, kind, problem.n, problem.m)
+    left = int((answers.status != 0).sum())
+    told(name, "one geometry", "kernel", count / seconds, second_launch=second, left=left)
     best = np.inf
     for _ in range(3):
         begin = time.perf_counter()
@@ -188,34 +207,33 @@ def one_geometry(name, problem, count, rng, told):
 
 def mixed(name, make, count, rng, told):
     distinct = [make(rng, seed + 1) for seed in range(min(GEOMETRIES, count))]
-    floats = gpu.bin_of(distinct[0])
-    small, copies = gpu.batch_of(distinct), -(-count // len(distinct))
+    shapes = [gpu.shape_of(problem) for problem in distinct]
+    kind = gpu.Kind(gpu.bin_of(shapes[0]), 3, gpu.starts_of(distinct[0]))
+    small, copies = gpu.batch_of(distinct, shapes), -(-count // len(distinct))
     batch = tiled(small, copies, count)
     n, m = distinct[0].n, distinct[0].m
-    seconds, _, answers = kernel_time(batch, floats, n, m)
-    told(name, "mixed geometry", "kernel", count / seconds, left=int((answers.status != 0).sum()))
+    seconds, answers, second = kernel_times(batch, kind, n, m)
+    left = int((answers.status != 0).sum())
+    told(name, "mixed geometry", "kernel", count / seconds, second_launch=second, left=left)
     residual, solved = judged(batch, answers.impulse, answers.velocity), answers.status == 0
     told(
         name, "mixed geometry", "judged by the CPU", None, solved=int(solved.sum()),
         worst=float(residual[solved].max()), failed=int((~(residual[solved] <= TOLERANCE)).sum()),
     )  # fmt: skip
 
-    # Packed chunks as `solve_many` streams them.
-    chunk = max(len(distinct), gpu.CHUNK_BYTES // (8 * max(len(batch.numbers) // count, 1)) // len(distinct) * len(distinct))
-    one = tiled(small, chunk // len(distinct), chunk)
-    settings = Scratches(TOLERANCE).settings
-
-    def chunks():
-        for _ in range(-(-count // chunk)):
-            parts = gpu.Batch(*(array.view() for array in one))  # other objects, so that each is sent
-            yield parts, gpu.Answers(*(np.empty((chunk, *each.shape[1:]), each.dtype) for each in answers))
-
-    for _ in range(2):
+    # Packed chunks as `solve_many` streams them, each with data of its own.
+    each = gpu.CHUNK_BYTES // (8 * max(len(batch.numbers) // count, 1))
+    chunk = max(1, min(gpu.CHUNK, each) // len(distinct)) * len(distinct)
+    chunks = -(-count // chunk)
+    packed = [tiled(small, chunk // len(distinct), chunk) for _ in range(chunks)]
+    after = [gpu.Answers(*(np.empty((chunk, *a.shape[1:]), a.dtype) for a in answers)) for _ in range(chunks)]
+    settings, kernel = Scratches(TOLERANCE).settings._replace(steps=gpu.SHORT[kind.starts]), gpu.compiled(kind)
+    best = np.inf
+    for _ in range(3):
         begin = time.perf_counter()
-        for _ in gpu.run(chunks(), floats, 3, settings):
-            pass
-        seconds = time.perf_counter() - begin
-    told(name, "mixed geometry", "streamed", -(-count // chunk) * chunk / seconds)
+        gpu.run(range(chunks), lambda k: (packed[k], after[k], lambda: None), kernel, settings)
+        best = min(best, time.perf_counter() - begin)
+    told(name, "mixed geometry", "streamed", chunks * chunk / best)
     begin = time.perf_counter()
     found = st.solve_many(distinct * 8, on="cuda")
     seconds = time.perf_counter() - begin
@@ -230,7 +248,9 @@ def tiled(batch, copies, count):
     ])[:count]  # fmt: skip
     sizes = [0, len(batch.velocities), len(batch.frictions), len(batch.gap_rates)]
     cases = np.concatenate([batch.cases + k * np.array([len(batch.shapes), *sizes[1:]]) for k in range(copies)])[:count]
-    return gpu.Batch(np.ascontiguousarray(shapes), np.ascontiguousarray(cases), *(np.tile(a, copies) for a in batch[2:]))
+    return gpu.Batch(
+        np.ascontiguousarray(shapes), np.ascontiguousarray(cases), *(np.tile(a, copies) for a in batch[2:])
+    )
 
 
 def main(count, out):
@@ -252,11 +272,11 @@ def main(count, out):
 
     for name, (make, other) in FAMILIES.items():
         begin = time.perf_counter()
-        floats = gpu.bin_of(make(1))
-        kernel = gpu.compiled(floats, 3)
+        kind = gpu.Kind(gpu.bin_of(gpu.shape_of(make(1))), 3, gpu.starts_of(make(1)))
+        kernel = gpu.compiled(kind)
         size = next(iter(kernel.overloads.values()))
         told(
-            name, "any", "compiled or loaded", None, seconds=round(time.perf_counter() - begin, 1), floats=floats,
+            name, "any", "compiled or loaded", None, seconds=round(time.perf_counter() - begin, 1), kind=kind,
             registers=size.regs_per_thread, local_bytes=size.local_mem_per_thread,
         )  # fmt: skip
         one_geometry(name, make(1), count, np.random.default_rng(7), told)
@@ -264,7 +284,8 @@ def main(count, out):
     for row in results:
         if row["what"] in ("kernel", "call", "streamed"):
             bar = BARS[row["family"]] * (1.0 if row["geometry"] == "one geometry" else 0.5)
-            print(f"{row['family']:8} {row['geometry']:15} {row['what']:9} {row['per_s'] / 1e6:7.2f} M/s, bar {bar / 1e6:.2f}")
+            words = f"{row['family']:8} {row['geometry']:15} {row['what']:9}"
+            print(f"{words} {row['per_s'] / 1e6:7.2f} M/s, bar {bar / 1e6:.2f}")
 
 
 if __name__ == "__main__":

@@ -11,11 +11,14 @@ Under Numba's simulator (`NUMBA_ENABLE_CUDASIM=1`) nothing is compiled, and thre
 from __future__ import annotations
 
 import contextlib
+import threading
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numba_cuda
 from numba import cuda, types
 from numba.core import config
+from numba.core.errors import NumbaPerformanceWarning
 
 from stiction.arrays.compiled import Target
 from stiction.arrays.kernel_cache import KernelCache
@@ -56,16 +59,29 @@ def for_gpu() -> Iterator[None]:
             Target.gpu = False
 
 
-def launchable(function: Any, arguments: tuple[Any, ...]) -> Any:
-    """A function as a kernel that is launched, compiled for arguments of these types or read from disk."""
-    dispatcher = cuda.jit(function)
+def launchable(function: Any, arguments: tuple[Any, ...], registers: int) -> Any:
+    """A function as a kernel that is launched, compiled for arguments of these types or read from disk.
+
+    registers: of a thread at most; fewer let more threads wait for memory at once
+    """
     if SIMULATED:
-        return dispatcher
+        return cuda.jit(function)
+    dispatcher = cuda.jit(max_registers=registers)(function)
     if hasattr(dispatcher, "_cache"):
         dispatcher._cache = GpuCache(function)
     with for_gpu():
         dispatcher.compile(arguments)
     return dispatcher
+
+
+_quiet = threading.Lock()
+
+
+def launched(kernel: Any, blocks: int, threads: int, stream: Any) -> Any:
+    """A kernel that is ready to be called; that a small batch does not fill a GPU needs no warning."""
+    with _quiet, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaPerformanceWarning)
+        return kernel[blocks, threads, stream]
 
 
 def array_type(number: Any, axes: int) -> Any:

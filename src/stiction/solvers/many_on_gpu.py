@@ -4,8 +4,12 @@ One launch whitens, solves and judges. A thread's workspace is local memory, who
 threads which do the same read and write side by side; its size is compiled in, so that problems go into `BINS` by
 their sizes, one kernel each. Within a bin problems are sorted, so that threads of a warp have equal work.
 
-A batch goes through in chunks on two streams: while one is solved, the answers of the last come back and the data of
-the next go out. Newton's method is started once; a problem that needs more is left to the CPU.
+A warp waits for the slowest of its threads. So the first launch gives a problem few Newton steps, and if its contacts
+are crowded (`working_set`) it tries their working set alone; what is left, most often less than a hundredth, is solved
+in a second launch with as many steps as a CPU makes, and what is left then, or too little to launch, by the CPU.
+
+A batch goes through in chunks, by threads of the CPU that have a stream each: while one is solved, the answers of the
+last come back and the data of the next go out.
 """
 
 from __future__ import annotations
@@ -17,14 +21,16 @@ import numpy as np
 from numba import cuda, float64, int64
 
 from stiction.arrays.compiled import read_only
-from stiction.arrays.gpu import array_type, launchable
+from stiction.arrays.gpu import SIMULATED, array_type, launchable, launched
 from stiction.arrays.layout import cut
 from stiction.arrays.vectors import ZEROS
 from stiction.problems.normal_form import Posed
-from stiction.solvers.solve_many import LEFT, Settings, room, solve_case, work_views
+from stiction.solvers.contact.cone_newton.cone_newton import sizes
+from stiction.solvers.contact.cone_newton.working_set import group
+from stiction.solvers.solve_many import LEFT, Settings, in_threads, solve_case, work_sizes, work_views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,23 +38,38 @@ if TYPE_CHECKING:
 
 BINS = (4096, 9216, 24576)  # floats of a thread's workspace; a problem that needs more is left to the CPU
 INTS = 8  # floats for each int: problems need one for 13 to 15
-THREADS = 64  # of a block: 255 registers each
+REGISTERS = 64  # of a thread, and the rest in its memory: what counts is how many threads wait for memory at once
+THREADS = 512  # of a block: its warps run the same code at the same time, which is far larger than any cache
+FEW = 1 << 16  # a smaller batch has blocks of 64 threads, to occupy all of the GPU
 CHUNK = 1 << 17  # problems of a launch: four times what an H200 has in work at once
 CHUNK_BYTES = 1 << 28  # of the data of a launch, unless one problem has more
-STREAMS = 2
-STARTS = 1  # of Newton's method, so that no thread waits long for another
+STREAMS = 4  # and threads of the CPU, each with a chunk: two are solved while two are copied
+SHORT = (
+    8,
+    16,
+)  # Newton steps in the first launch, by starts: of a working set, where few need more, and of all contacts
+MANY = 512  # problems left by the first launch that are worth a second one; fewer are solved by the CPU
 # Columns of the table of geometries: lengths, then places in `numbers` and `indices`; and of the table of cases.
 N, M, TREES, JOINTS, GIVEN, ENTRIES, MASS, ROWS, JOINT_ROWS, JOINT_RATE, TREE_STARTS, SEGMENTS = range(12)
 GEOMETRY, VELOCITY, FRICTION, GAP_RATE = range(4)
 
 
-def made(floats: int, d: int) -> Any:
-    """The kernel for workspaces of this size and contacts of d directions, not compiled."""
+class Kind(NamedTuple):
+    """Which kernel: numbers that are compiled in."""
+
+    floats: int  # of the workspace
+    d: int  # directions of a contact
+    starts: int  # of Newton's method on all contacts: 0 or 1
+
+
+def made(kind: Kind) -> Any:
+    """The kernel of a kind, not compiled."""
+    floats, d, starts = kind
     ints, zero = floats // INTS, ZEROS[d]
 
     def solve_cases_on_gpu(
-        shapes, cases, numbers, indices, velocities, frictions, gap_rates, aim, tolerance, impulse, velocity, residual,
-        status,
+        shapes, cases, numbers, indices, velocities, frictions, gap_rates, aim, tolerance, steps, impulse, velocity,
+        residual, status,
     ):  # fmt: skip
         k = cuda.grid(1)
         if k >= len(status):
@@ -74,7 +95,7 @@ def made(floats: int, d: int) -> Any:
         p, v = cut(own, 0, (n, d)), cut(own, n * d, (m,))
         rest = cut(own, n * d + m, (floats - n * d - m,))
         work = work_views(n, d, m, j, m if j > 0 else given, entries, given, rest, own_ints)
-        found = solve_case(posed, Settings(aim, tolerance, STARTS), work, p, v, zero)
+        found = solve_case(posed, Settings(aim, tolerance, starts, steps), work, p, v, zero)
 
         # Hand out what is certified.
         if found <= tolerance:
@@ -89,15 +110,16 @@ def made(floats: int, d: int) -> Any:
 
 
 @cache
-def compiled(floats: int, d: int) -> Any:
+def compiled(kind: Kind) -> Any:
     """The kernel as it is launched: compiled in minutes, or read from disk."""
     numbers, indices, table = array_type(float64, 1), array_type(int64, 1), array_type(int64, 2)
     return launchable(
-        made(floats, d),
+        made(kind),
         (
-            table, table, numbers, indices, numbers, numbers, numbers, float64, float64, array_type(float64, 3),
+            table, table, numbers, indices, numbers, numbers, numbers, float64, float64, int64, array_type(float64, 3),
             array_type(float64, 2), numbers, indices,
         ),
+        REGISTERS,
     )  # fmt: skip
 
 
@@ -113,63 +135,90 @@ class Batch(NamedTuple):
     gap_rates: NDArray[np.float64]
 
 
-def bin_of(problem: ContactProblem) -> int:
-    """The smallest workspace that a problem fits, 0 if there is none or nothing to solve."""
-    if not (problem.n and problem.m):
+def shape_of(problem: ContactProblem) -> tuple[int, ...]:
+    """Lengths of a problem, in the order of the table, and the directions of a contact."""
+    n, d, _ = problem.rows.shape
+    used = int((problem.segments[:, 1] + problem.segments[:, 3]).max(initial=0))  # entries of a row; the rest is zero
+    assert problem.mass is not None
+    return n, problem.m, len(problem.trees), len(problem.joints), used, problem.mass.size, d
+
+
+@cache
+def bin_of(shape: tuple[int, ...]) -> int:
+    """The smallest workspace that problems of a shape fit, 0 if there is none or nothing to solve."""
+    n, m, _, j, given, entries, d = shape
+    if not (n and m):
         return 0
-    floats, ints = room(problem.posed)
-    floats += problem.rows.shape[0] * problem.rows.shape[1] + problem.m
+    width = m if j else given
+    own, inner = work_sizes(n, d, m, j, width, entries, given), sizes(n, d, m, width)
+    floats, ints = own[0] + inner[0] + n * d + m, own[1] + inner[1]
     return next((size for size in BINS if floats <= size and ints <= size // INTS), 0)
 
 
-def gathered(problems: Sequence[ContactProblem]) -> tuple[Any, Any, Any, list[int]]:
-    """shapes, numbers, indices of the geometries that problems have, and which each has; equal ones only once."""
+def starts_of(problem: ContactProblem) -> int:
+    """0 if contacts are crowded, so that Newton's method on a working set is tried first, else 1."""
+    _, crowded = group(problem.segments, np.empty(problem.n + 1, np.int64))
+    return 0 if 2 * crowded > problem.n else 1
+
+
+class Geometries(NamedTuple):
+    """What problems have that differ in their loads alone, laid one after the other."""
+
+    shapes: NDArray[np.int64]
+    numbers: NDArray[np.float64]
+    indices: NDArray[np.int64]
+
+
+def geometries(problems: Sequence[ContactProblem], shapes: Sequence[tuple[int, ...]]) -> Geometries:
+    """Of each problem, in their order; shapes: theirs."""
+    lengths = np.array(shapes, np.int64).reshape(-1, 7)
+    n, m, trees, j, given, entries, d = lengths.T
+    table = np.zeros((len(problems), 12), np.int64)
+    table[:, :6] = lengths[:, :6]
+
+    # Where each array of each problem will be.
+    at = 0
+    for column, lines in ((MASS, entries), (ROWS, n * d * given), (JOINT_ROWS, j * m), (JOINT_RATE, j)):
+        table[:, column] = at + starts(lines)
+        at += int(lines.sum())
+    table[:, TREE_STARTS] = starts(trees)
+    table[:, SEGMENTS] = int(trees.sum()) + starts(4 * n)
+
+    # The arrays; an empty list of them is none.
+    floats = [problem.posed.mass for problem in problems]
+    floats += [problem.rows[:, :, : shape[4]].reshape(-1) for problem, shape in zip(problems, shapes, strict=True)]
+    if j.any():
+        floats += [problem.joints.reshape(-1) for problem in problems] + [problem.joint_rate for problem in problems]
+    ints = [problem.trees for problem in problems] + [problem.segments.reshape(-1) for problem in problems]
+    return Geometries(table, np.concatenate(floats), np.concatenate(ints))
+
+
+def starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each begins if they are laid one after the other."""
+    return np.cumsum(lengths) - lengths
+
+
+def batch_of(problems: Sequence[ContactProblem], shapes: Sequence[tuple[int, ...]]) -> Batch:
+    """Problems of a list, packed; those that share a geometry share its data."""
     known: dict[tuple[int, ...], int] = {}
-    which, firsts = [], []
-    for problem in problems:
+    which: list[int] = []
+    firsts: list[int] = []
+    for k, problem in enumerate(problems):
         key = id(problem.mass), id(problem.rows), id(problem.segments), id(problem.joints), id(problem.joint_rate)
         if key not in known:
             known[key] = len(firsts)
-            firsts.append(problem.posed)
+            firsts.append(k)
         which.append(known[key])
-    lengths = np.array(
-        [
-            (len(p.rows), len(p.velocity), len(p.trees), len(p.joints), p.rows.shape[2], len(p.mass), p.rows.shape[1])
-            for p in firsts
-        ],
-        np.int64,
-    ).reshape(-1, 7)
-    n, m, trees, j, given, entries, d = lengths.T
-    shapes = np.zeros((len(firsts), 12), np.int64)
-    shapes[:, :6] = lengths[:, :6]
-    at = 0
-    for column, sizes in ((MASS, entries), (ROWS, n * d * given), (JOINT_ROWS, j * m), (JOINT_RATE, j)):
-        shapes[:, column] = at + starts(sizes)
-        at += int(sizes.sum())
-    shapes[:, TREE_STARTS] = starts(trees)
-    shapes[:, SEGMENTS] = int(trees.sum()) + starts(4 * n)
-    floats = [getattr(p, name).reshape(-1) for name in ("mass", "rows", "joints", "joint_rate") for p in firsts]
-    ints = [getattr(p, name).reshape(-1) for name in ("trees", "segments") for p in firsts]
-    return shapes, np.concatenate([*floats, np.zeros(1)]), np.concatenate([*ints, np.zeros(1, np.int64)]), which
-
-
-def starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each begins if they are laid one after the other."""
-    return np.cumsum(sizes) - sizes
-
-
-def batch_of(problems: Sequence[ContactProblem]) -> Batch:
-    """Problems of a list, packed."""
-    shapes, numbers, indices, which = gathered(problems)
+    table, numbers, indices = geometries([problems[k] for k in firsts], [shapes[k] for k in firsts])
     cases = np.empty((len(problems), 4), np.int64)
     cases[:, GEOMETRY] = which
-    n, m = shapes[which, N], shapes[which, M]
+    n, m = table[which, N], table[which, M]
     cases[:, VELOCITY], cases[:, FRICTION], cases[:, GAP_RATE] = starts(m), starts(n), starts(n)
-    loads = [
-        np.concatenate([getattr(problem, name) for problem in problems])
-        for name in ("velocity", "friction", "gap_rate")
-    ]
-    return Batch(shapes, cases, numbers, indices, *loads)
+    return Batch(
+        table, cases, numbers, indices, np.concatenate([problem.velocity for problem in problems]),
+        np.concatenate([problem.friction for problem in problems]),
+        np.concatenate([problem.gap_rate for problem in problems]),
+    )  # fmt: skip
 
 
 class Answers(NamedTuple):
@@ -191,41 +240,35 @@ class Lane:
 
     def room(self, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array of the GPU."""
-        size = max(int(np.prod(shape)), 1)
+        size = int(np.prod(shape))
         if name not in self.held or self.held[name].size < size:
             self.held.pop(name, None)
             self.held[name] = cuda.device_array(size, dtype)
-        return self.held[name][: int(np.prod(shape))].reshape(shape)
+        return self.held[name][:size].reshape(shape)
 
     def send(self, name: str, array: NDArray[Any]) -> Any:
         """An array of the GPU with these numbers; the same array is not sent twice."""
-        if self.sent.get(name) is not None and self.sent[name][0] is array:
-            return self.sent[name][1]
-        there = self.room(name, array.shape, array.dtype)
-        if array.size:
+        if name not in self.sent or self.sent[name][0] is not array:
+            there = self.room(name, array.shape, array.dtype)
             there.copy_to_device(array, stream=self.stream)
-        self.sent[name] = array, there
+            self.sent[name] = array, there
+        return self.sent[name][1]
+
+    def launch(self, kernel: Any, batch: Batch, settings: Settings, answers: Answers) -> list[Any]:
+        """Send a chunk and begin to solve it; returns where its answers will be."""
+        given = [self.send(name, array) for name, array in batch._asdict().items()]
+        there = [self.room(f"{name} after", array.shape, array.dtype) for name, array in answers._asdict().items()]
+        there[-1].copy_to_device(left(len(batch.cases)), stream=self.stream)
+        count = len(batch.cases)
+        threads = THREADS if count >= FEW else 64
+        launch = launched(kernel, -(-count // threads), threads, self.stream)
+        launch(*given, settings.aim, settings.tolerance, settings.steps, *there)
         return there
 
-    def launch(self, kernel: Any, batch: Batch, settings: Settings, n: int, d: int, m: int) -> tuple[Any, ...]:
-        """Send a chunk and begin to solve it; returns where its answers will be."""
-        count = len(batch.cases)
-        given = [self.send(name, array) for name, array in batch._asdict().items()]
-        status = self.send("status", left(count))
-        self.sent.pop("status")  # the kernel overwrites it
-        answers = (
-            self.room("impulse", (count, n, d), np.float64), self.room("velocity_after", (count, m), np.float64),
-            self.room("residual", (count,), np.float64), status,
-        )  # fmt: skip
-        blocks = -(-count // THREADS)
-        kernel[blocks, THREADS, self.stream](*given, settings.aim, settings.tolerance, *answers)
-        return answers
-
-    def receive(self, answers: tuple[Any, ...], to: Answers) -> None:
+    def receive(self, there: list[Any], answers: Answers) -> None:
         """Wait for a chunk's answers."""
-        for there, here in zip(answers, to, strict=True):
-            if here.size:
-                there.copy_to_host(here, stream=self.stream)
+        for each, here in zip(there, answers, strict=True):
+            each.copy_to_host(here, stream=self.stream)
         self.stream.synchronize()
 
 
@@ -235,101 +278,130 @@ def left(count: int) -> NDArray[np.int64]:
     return np.full(count, LEFT)
 
 
-@cache
-def lanes() -> tuple[Lane, ...]:
-    """Kept between calls: to allocate memory of a GPU takes longer than to solve a small batch."""
-    return tuple(Lane() for _ in range(STREAMS))
+_lanes: list[Lane] = []  # those that nobody uses: to allocate memory of a GPU takes longer than to solve a small batch
 
 
-def run(chunks: Iterator[tuple[Batch, Answers]], floats: int, d: int, settings: Settings) -> Iterator[Answers]:
-    """Solve chunks of one bin; yields the answers of each when they are there, while the next is being solved."""
-    kernel = compiled(floats, d)
-    under_way: list[tuple[Lane, tuple[Any, ...], Answers]] = []
-    for number, (batch, answers) in enumerate(chunks):
-        lane = lanes()[number % STREAMS]
-        n, m = answers.impulse.shape[1], answers.velocity.shape[1]
-        under_way.append((lane, lane.launch(kernel, batch, settings, n, d, m), answers))
-        if len(under_way) == STREAMS:
-            yield received(under_way.pop(0))
-    while under_way:
-        yield received(under_way.pop(0))
-    for lane in lanes():
-        lane.sent.clear()
+def run(
+    chunks: Sequence[Any], take: Callable[[Any], tuple[Batch, Answers, Any]], kernel: Any, settings: Settings
+) -> None:
+    """Solve chunks, several at a time; take: makes a chunk's data, memory for answers, and what to do with these."""
+    used: list[Lane] = []
 
+    def one(number: int) -> None:
+        batch, answers, then = take(chunks[number])
+        try:
+            lane = _lanes.pop()
+        except IndexError:
+            lane = Lane()
+        lane.receive(lane.launch(kernel, batch, settings, answers), answers)
+        used.append(lane)
+        _lanes.append(lane)
+        then()
 
-def received(chunk: tuple[Lane, tuple[Any, ...], Answers]) -> Answers:
-    lane, there, answers = chunk
-    lane.receive(there, answers)
-    return answers
+    try:
+        in_threads(one, range(len(chunks)), 1 if SIMULATED else STREAMS)
+    finally:
+        for lane in used:
+            lane.sent.clear()  # the caller's arrays are not ours to keep
 
 
 def solve_loads(problem: ContactProblem, loads: Sequence[NDArray[np.float64]], settings: Settings, to: Answers) -> None:
     """One geometry; loads: velocity, friction and gap_rate, one row for each case or one for all."""
-    floats = bin_of(problem)
+    shape = shape_of(problem)
+    floats, d = bin_of(shape), shape[-1]
     if not floats:
         return
-    d, count = problem.rows.shape[1], len(to.status)
-    shapes, numbers, indices, _ = gathered([problem])
+    one = geometries([problem], [shape])
+    starts = starts_of(problem)
+    launch_loads(one, loads, Kind(floats, d, starts), settings._replace(steps=SHORT[starts]), to)
+    left = np.flatnonzero(to.status == LEFT)
+    if len(left) < MANY:
+        return
+
+    # What takes longer, by itself.
+    few = [rows[left] if len(rows) > 1 else rows for rows in loads]
+    answers = empty(len(left), to.impulse.shape[1:], to.velocity.shape[1])
+    launch_loads(one, few, Kind(floats, d, 1), settings, answers)
+    put(answers, left, to)
+
+
+def launch_loads(
+    one: Geometries, loads: Sequence[NDArray[np.float64]], kind: Kind, settings: Settings, to: Answers
+) -> None:
+    """Solve cases of one geometry in chunks."""
+    count = len(to.status)
+    whole = [np.ascontiguousarray(rows) for rows in loads]
+    alike = [rows.reshape(-1) if len(rows) == 1 else None for rows in whole]
     cases = np.zeros((min(CHUNK, count), 4), np.int64)
-    for column, rows in zip((VELOCITY, FRICTION, GAP_RATE), loads, strict=True):
-        if len(rows) > 1:
-            cases[:, column] = rows.shape[1] * np.arange(len(cases))
-    whole = [np.ascontiguousarray(rows).reshape(-1) for rows in loads]
+    for column, rows in zip((VELOCITY, FRICTION, GAP_RATE), whole, strict=True):
+        cases[:, column] = rows.shape[1] * np.arange(len(cases)) if len(rows) > 1 else 0
 
-    def chunks() -> Iterator[tuple[Batch, Answers]]:
-        for begin in range(0, count, CHUNK):
-            end = min(begin + CHUNK, count)
-            part = [
-                flat[begin * rows.shape[1] : end * rows.shape[1]] if len(rows) > 1 else flat
-                for flat, rows in zip(whole, loads, strict=True)
-            ]
-            ours = cases if end - begin == len(cases) else cases[: end - begin]
-            yield Batch(shapes, ours, numbers, indices, *part), Answers(*(each[begin:end] for each in to))
+    def take(begin: int) -> tuple[Batch, Answers, Any]:
+        part = slice(begin, min(begin + CHUNK, count))
+        parts = [each if each is not None else rows[part].reshape(-1) for each, rows in zip(alike, whole, strict=True)]
+        ours = cases if begin + CHUNK <= count else cases[: count - begin]
+        answers = Answers(to.impulse[part], to.velocity[part], to.residual[part], to.status[part])
+        return Batch(one.shapes, ours, one.numbers, one.indices, *parts), answers, lambda: None
 
-    for _ in run(chunks(), floats, d, settings):
-        pass
+    run(range(0, count, CHUNK), take, compiled(kind), settings)
+
+
+def empty(count: int, size: tuple[int, ...], m: int) -> Answers:
+    """Memory for answers."""
+    return Answers(np.empty((count, *size)), np.empty((count, m)), np.empty(count), np.empty(count, np.int64))
+
+
+def put(answers: Answers, places: NDArray[np.int64], to: Answers) -> None:
+    """Put those that are certified where they belong; answers may be shorter."""
+    good = answers.status != LEFT
+    at, (n, d), m = places[good], answers.impulse.shape[1:], answers.velocity.shape[1]
+    to.impulse[at, :n, :d], to.velocity[at, :m] = answers.impulse[good], answers.velocity[good]
+    to.residual[at], to.status[at] = answers.residual[good], answers.status[good]
 
 
 def solve_listed(problems: Sequence[ContactProblem], which: Sequence[int], settings: Settings, to: Answers) -> None:
     """Problems that have nothing in common; which: those that the kernel takes."""
-    bins: dict[tuple[int, int], list[int]] = {}
+    shapes = {k: shape_of(problems[k]) for k in which}
+    bins: dict[Kind, list[int]] = {}
     for k in which:
-        floats = bin_of(problems[k])
+        floats = bin_of(shapes[k])
         if floats:
-            bins.setdefault((floats, problems[k].rows.shape[1]), []).append(k)
-    for (floats, d), members in bins.items():
-        members.sort(key=lambda k: (problems[k].n, problems[k].m))
-        places: list[list[int]] = []
-
-        def chunks(
-            members: list[int] = members, d: int = d, places: list[list[int]] = places
-        ) -> Iterator[tuple[Batch, Answers]]:
-            for chunk in chunks_of(problems, members):
-                places.append(chunk)
-                n, m = (max(getattr(problems[k], name) for k in chunk) for name in ("n", "m"))
-                count = len(chunk)
-                answers = Answers(
-                    np.empty((count, n, d)), np.empty((count, m)), np.empty(count), np.empty(count, np.int64)
-                )
-                yield batch_of([problems[k] for k in chunk]), answers
-
-        for number, found in enumerate(run(chunks(), floats, d, settings)):
-            good = found.status != LEFT
-            at = np.array(places[number])[good]
-            to.impulse[at, : found.impulse.shape[1], :d] = found.impulse[good]
-            to.velocity[at, : found.velocity.shape[1]] = found.velocity[good]
-            to.residual[at], to.status[at] = found.residual[good], found.status[good]
+            bins.setdefault(Kind(floats, shapes[k][-1], starts_of(problems[k])), []).append(k)
+    for kind, members in bins.items():
+        launch_listed(problems, members, shapes, kind, settings._replace(steps=SHORT[kind.starts]), to)
+        left = [k for k in members if to.status[k] == LEFT]
+        if len(left) >= MANY:
+            launch_listed(problems, left, shapes, kind._replace(starts=1), settings, to)
 
 
-def chunks_of(problems: Sequence[ContactProblem], members: list[int]) -> Iterator[list[int]]:
+def launch_listed(
+    problems: Sequence[ContactProblem],
+    members: list[int],
+    shapes: dict[int, tuple[int, ...]],
+    kind: Kind,
+    settings: Settings,
+    to: Answers,
+) -> None:
+    """Solve problems of one kind in chunks; alike ones side by side, so that threads of a warp have equal work."""
+
+    def take(chunk: list[int]) -> tuple[Batch, Answers, Any]:
+        mine = [shapes[k] for k in chunk]
+        n, m = max(shape[N] for shape in mine), max(shape[M] for shape in mine)
+        answers = empty(len(chunk), (n, kind.d), m)
+        return batch_of([problems[k] for k in chunk], mine), answers, lambda: put(answers, np.array(chunk), to)
+
+    run(chunks_of(sorted(members, key=shapes.__getitem__), shapes), take, compiled(kind), settings)
+
+
+def chunks_of(members: list[int], shapes: dict[int, tuple[int, ...]]) -> list[list[int]]:
     """Cut into chunks of at most CHUNK problems and about CHUNK_BYTES of data."""
-    chunk: list[int] = []
+    chunks: list[list[int]] = [[]]
     taken = 0
     for k in members:
-        chunk.append(k)
-        taken += problems[k].rows.nbytes
-        if len(chunk) == CHUNK or taken > CHUNK_BYTES:
-            yield chunk
-            chunk, taken = [], 0
-    if chunk:
-        yield chunk
+        if len(chunks[-1]) == CHUNK or taken > CHUNK_BYTES:
+            chunks.append([])
+            taken = 0
+        chunks[-1].append(k)
+        n, _, _, _, given, _, d = shapes[k]
+        taken += 8 * n * d * given
+    return chunks

@@ -52,7 +52,7 @@ class Solutions(NamedTuple):
     residual: (c,) of each certificate
     status: (c,) a `Status` each, SOLVED (0) where the certificate passes
     one_by_one: how many were solved by `solve`
-    left_by_gpu: how many a GPU did not certify, so that the CPU solved them; all of them where no GPU was asked
+    left_by_gpu: how many a GPU left to the CPU; 0 if none was asked
     """
 
     impulse: NDArray[np.float64]
@@ -145,7 +145,7 @@ def of_one_geometry(
     problem: ContactProblem, loads: dict[str, NDArray[np.float64]], count: int, threads: int, tolerance: float, gpu: Any
 ) -> Solutions:
     """One geometry under many loads; no object is made for each."""
-    answers = unsolved(count, *problem.rows.shape[:2], problem.m)
+    answers = unsolved(count, problem.rows.shape[:2], problem.m)
     kept = Scratches(tolerance)
     if gpu is not None and at_once(problem):
         gpu.solve_loads(problem, list(loads.values()), kept.settings, gpu.Answers(*answers[:4]))
@@ -165,7 +165,8 @@ def of_one_geometry(
             kept.solve(problem, *every, begin, min(begin + length, count), answers)
 
         in_threads(run, range(0, count, max(length, 1)), threads)
-    return rest(answers, lambda k: problem.replace(**{name: every[i][k] for i, name in enumerate(loads)}), tolerance)
+    found = rest(answers, lambda k: problem.replace(**{name: every[i][k] for i, name in enumerate(loads)}), tolerance)
+    return found._replace(left_by_gpu=0 if gpu is None else count)
 
 
 def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float, gpu: Any) -> Solutions:
@@ -173,7 +174,7 @@ def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float, 
     count = len(problems)
     n, m = (max((getattr(problem, name) for problem in problems), default=0) for name in ("n", "m"))
     d = max((problem.rows.shape[1] for problem in problems), default=3)
-    answers = unsolved(count, n, d, m)
+    answers = unsolved(count, (n, d), m)
     kept = Scratches(tolerance)
     if gpu is not None:
         taken = [k for k in range(count) if at_once(problems[k])]
@@ -186,7 +187,7 @@ def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float, 
             problem = problems[k]
             if not at_once(problem):
                 continue
-            own = unsolved(1, *problem.rows.shape[:2], problem.m)
+            own = unsolved(1, problem.rows.shape[:2], problem.m)
             loads = (each[None] for each in (problem.velocity, problem.friction, problem.gap_rate))
             kept.solve(problem, *loads, 0, 1, own)
             answers.impulse[k, : problem.n, : problem.rows.shape[1]] = own.impulse[0]
@@ -197,18 +198,16 @@ def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float, 
     return rest(answers, lambda k: problems[k], tolerance)
 
 
-def unsolved(count: int, n: int, d: int, m: int) -> Solutions:
-    """Answers before any problem is solved."""
-    return Solutions(
-        np.zeros((count, n, d)), np.zeros((count, m)), np.full(count, np.nan), np.full(count, LEFT), 0, count
-    )
+def unsolved(count: int, size: tuple[int, ...], m: int) -> Solutions:
+    """Answers before any problem is solved; size: contacts and their directions."""
+    return Solutions(np.zeros((count, *size)), np.zeros((count, m)), np.full(count, np.nan), np.full(count, LEFT), 0, 0)
 
 
 def completed(answers: Solutions, again: Callable[[NDArray[np.int64]], Solutions]) -> Solutions:
     """With what a GPU has left solved by the CPU."""
     left = np.flatnonzero(answers.status == LEFT)
     if not len(left):
-        return answers._replace(left_by_gpu=0)
+        return answers
     found = again(left)
     n, d, m = *found.impulse.shape[1:], found.velocity.shape[1]
     answers.impulse[left, :n, :d], answers.velocity[left, :m] = found.impulse, found.velocity
@@ -238,6 +237,10 @@ def checked(problem: ContactProblem, name: str, value: Any) -> NDArray[np.float6
         raise InvalidProblem(
             f"solve_many: {name} must have shape (c, {own.size}) to match the problem, got {rows.shape}"
         )
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = rows.sum()  # not finite if any number is not; much faster than to look at each
+    if math.isfinite(total) and (name != "friction" or rows.min(initial=0.0) >= 0.0):
+        return rows
     bad = ~np.isfinite(rows) if name != "friction" else ~(np.isfinite(rows) & (rows >= 0.0))
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -279,14 +282,15 @@ class Settings(NamedTuple):
 
     aim: float
     tolerance: float
-    starts: int  # of Newton's method
+    starts: int  # of Newton's method on all contacts
+    steps: int  # of each
 
 
 class Scratches:
     """Memory of the kernel, which each call takes and gives back."""
 
     def __init__(self, tolerance: float) -> None:
-        self.settings = Settings(AUTO.aim_of(tolerance), tolerance, CYCLES)
+        self.settings = Settings(AUTO.aim_of(tolerance), tolerance, CYCLES, STEPS)
         self.free: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
 
     def solve(self, problem: ContactProblem, *arguments: Any) -> None:
@@ -368,7 +372,9 @@ def solve_case(posed, settings, work, impulse, velocity, zero):
         white.rows, read_only(white.runs), white.free, white.bias, posed.friction, white.scale, white.pace, False
     )
     nothing = work.contact_velocity[:0]
-    cone_newton(given, tau, nothing, settings.starts, STEPS, settings.aim, work.floats, work.ints, impulse, zero)
+    cone_newton(
+        given, tau, nothing, settings.starts, settings.steps, settings.aim, work.floats, work.ints, impulse, zero
+    )
     respond(posed, white, tau, rank, impulse, work.response, velocity, work.joint_impulse, zero)
 
     # Judge, as `solve` does.
