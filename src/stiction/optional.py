@@ -114,6 +114,15 @@ def jax() -> ModuleType:
     return _require("jax", "numpy", use="differentiable contact solves with JAX", extra="jax")
 
 
+def numba_cuda() -> ModuleType:
+    """numba-cuda's `numba.cuda`, where there is a GPU, or its simulator."""
+    _require("numba_cuda", use="solves on a GPU", extra="cuda")
+    cuda = import_module("numba.cuda")
+    if not cuda.is_available():
+        raise MissingDependency("solves on a GPU need an NVIDIA GPU and its driver, and none was found: use on='cpu'")
+    return cuda
+
+
 def gymnasium() -> ModuleType:
     """Gymnasium, with its MuJoCo environments loaded."""
     return _require("gymnasium", "envs.mujoco", use="reinforcement-learning environments", extra="gym")

@@ -75,7 +75,7 @@ def test_other_threads_run_meanwhile():
     other = threading.Thread(target=count)
     other.start()
     begin = time.perf_counter()
-    module.of_one_geometry(problem, given, 1, 1e-8)  # one call of the kernel
+    st.solve_many(problem, **given, workers=1)  # four calls of the kernel
     end = time.perf_counter()
     stop.set()
     other.join()
@@ -174,8 +174,3 @@ def test_bad_lists_are_named():
         st.solve_many([families.peg(16, 1)], friction=[0.5])
     with pytest.raises(st.InvalidProblem, match="a problem in Delassus form has no velocity; give a list of problems"):
         st.solve_many(families.heap_delassus(2, 1), velocity=[0.5])
-
-
-def test_a_gpu_is_refused_until_there_is_a_kernel_for_it():
-    with pytest.raises(st.MissingDependency, match="this version has no kernel for GPUs, .*: use on='cpu'"):
-        st.solve_many(families.peg(16, 1), on="cuda")

@@ -43,6 +43,12 @@ def is_compiled() -> bool:
 _making = threading.RLock()  # no kernel is compiled twice
 
 
+class Target:
+    """What kernels are being compiled for; `gpu` is set while Numba's compilers are locked (`gpu.for_gpu`)."""
+
+    gpu = False
+
+
 class Kernel:
     """A compiled function; to Numba, which compiles the kernels that call it, it is one of its own (`part`)."""
 
@@ -117,11 +123,18 @@ class Kernel:
 
         return part(self)
 
+    @cached_property
+    def gpu_part(self) -> Any:
+        """numba-cuda's dispatcher for calls from other kernels."""
+        from stiction.arrays.gpu import part
+
+        return part(self)
+
     @property
     def _numba_type_(self) -> Any:
         from numba import types
 
-        return types.Dispatcher(self.part)
+        return types.Dispatcher(self.gpu_part if Target.gpu else self.part)
 
     def for_arguments(self, *given: Any) -> Any:
         """What a call with arguments of these kinds runs, without the search for it that every call begins with."""
@@ -136,21 +149,35 @@ class Kernel:
 class Built:
     """Something of Numba's, made when kernels that use it are compiled; `written` is the same in Python."""
 
-    def __init__(self, make: Callable[[], Any], written: Callable[..., Any]) -> None:
+    def __init__(self, make: Callable[[Any], Any], written: Callable[..., Any]) -> None:
         self.make, self.written = make, written
 
     def __call__(self, *given: Any) -> Any:
         return self.written(*given)
 
     @cached_property
+    def cpu_type(self) -> Any:
+        from stiction.arrays.linking import Toolbox, type_of_built
+
+        return type_of_built(self.make(Toolbox))
+
+    @cached_property
+    def gpu_type(self) -> Any:
+        from stiction.arrays.gpu import Toolbox, type_of_built
+
+        return type_of_built(self.make(Toolbox))
+
+    @property
     def _numba_type_(self) -> Any:
-        from stiction.arrays.linking import type_of_built
-
-        return type_of_built(self.make())
+        return self.gpu_type if Target.gpu else self.cpu_type
 
 
-def built(make: Callable[[], Any], written: Callable[..., Any]) -> Any:
-    """What kernels use: `make()`, compiled by Numba, or as it is written where nothing is compiled."""
+def built(make: Callable[[Any], Any], written: Callable[..., Any]) -> Any:
+    """What kernels use: `make(toolbox)`, compiled by Numba, or as it is written where nothing is compiled.
+
+    The toolbox has those parts of Numba that a CPU and a GPU have each of their own: `intrinsic`, `cgutils`,
+    `make_array` and `populate_array`.
+    """
     return Built(make, written) if is_compiled() else written
 
 

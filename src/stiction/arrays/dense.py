@@ -5,6 +5,8 @@ Matrices are row-major; a leading block of size k of a larger array is meant whe
 
 from __future__ import annotations
 
+from math import sqrt
+
 from stiction.arrays.compiled import kernel, sums
 
 
@@ -115,7 +117,7 @@ def cholesky(A, k):
         square = row[i] - dot(row, row, i)
         if not square > 1e-14 * abs(row[i]):
             return i
-        row[i] = square**0.5
+        row[i] = sqrt(square)
     return k
 
 
@@ -146,7 +148,7 @@ def tree_factor(A, k, L):
         row = L[i * k : i * k + i + 1]
         if not row[i] > 1e-14 * abs(A[i * k + i]):
             return i
-        inverse = 1.0 / row[i] ** 0.5
+        inverse = 1.0 / sqrt(row[i])
         row[i] = inverse
         for j in range(i):
             row[j] *= inverse

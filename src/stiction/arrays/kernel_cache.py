@@ -79,8 +79,7 @@ def keep(kernel: Kernel, kinds: str, made: Made) -> None:
     if where is None or where.folder is None:
         return
     try:
-        content = json.dumps([key, *made[:3]]).encode() + b"\n" + made.machine_code
-        write_whole(where.folder / name, zlib.crc32(content).to_bytes(CHECKSUM, "big") + content)
+        write_whole(where.folder / name, json.dumps([key, *made[:3]]).encode() + b"\n" + made.machine_code)
     except OSError as error:  # a full disk, a folder that was removed
         where.folder = None  # do not try again for each of some hundred kernels
         warn_once(f"compiled kernels are not kept, the next process compiles them anew: {error}. {ADVICE}")
@@ -96,7 +95,7 @@ def filed(kernel: Kernel, kinds: str) -> tuple[str, str]:
     fast = sorted(kernel.targetoptions.get("fastmath", ()))
     place = code.co_filename, code.co_firstlineno, kernel.__qualname__, stamp, kinds, options, fast
     key = hashlib.sha256(repr(place).encode()).hexdigest()
-    return f"{title(kernel)}-{key[:24]}.kernel", key
+    return f"{title(kernel.py_func)}-{key[:24]}.kernel", key
 
 
 def symbol(kernel: Kernel, kinds: str) -> str:
@@ -104,10 +103,10 @@ def symbol(kernel: Kernel, kinds: str) -> str:
     return f"stiction_{filed(kernel, kinds)[1][:24] or uuid.uuid4().hex}"
 
 
-def title(kernel: Kernel) -> str:
+def title(function: Any) -> str:
     """Readable, and fit to begin the name of a file."""
-    code = kernel.py_func.__code__
-    words = re.sub(r"[^\w.]", "", f"{Path(code.co_filename).stem}.{kernel.__qualname__}")
+    code = function.__code__
+    words = re.sub(r"[^\w.]", "", f"{Path(code.co_filename).stem}.{function.__qualname__}")
     return f"{words[:60]}-{code.co_firstlineno}"
 
 
@@ -120,7 +119,8 @@ def checked(found: bytes) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Beside and renamed: another process reads the old file or the new one, never a part."""
+    """With its checksum, beside and renamed: another process reads the old file or the new one, never a part."""
+    content = zlib.crc32(content).to_bytes(CHECKSUM, "big") + content
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{uuid.uuid4().hex[:16]}.part")
     try:

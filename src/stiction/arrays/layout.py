@@ -33,14 +33,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def make_cut() -> Any:
+def make_cut(toolbox: Any) -> Any:
     """Numba's intrinsic of `cut`: a slice and its reshaping take a hundred times as many instructions to compile."""
     from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-    from numba.np.arrayobj import make_array, populate_array
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    cgutils, make_array, populate_array = toolbox.cgutils, toolbox.make_array, toolbox.populate_array
+
+    @toolbox.intrinsic  # type: ignore[untyped-decorator]
     def cut(typing: Any, buffer: Any, start: Any, shape: Any) -> Any:
         part = types.Array(buffer.dtype, len(shape), "C", readonly=not buffer.mutable)
 
@@ -70,8 +69,12 @@ def make_cut() -> Any:
     return cut
 
 
+def cut_as_written(buffer: Any, start: int, shape: tuple[int, ...]) -> Any:
+    return np.asarray(buffer).reshape(-1)[start : start + math.prod(shape)].reshape(shape)
+
+
 # Part of a contiguous buffer as an array of this shape, which is a tuple.
-cut = built(make_cut, lambda buffer, start, shape: buffer.reshape(-1)[start : start + math.prod(shape)].reshape(shape))
+cut = built(make_cut, cut_as_written)
 
 
 class Field(NamedTuple):

@@ -73,6 +73,13 @@ def part(kernel: Kernel) -> Any:
     return Part(kernel.py_func, targetoptions=options, pipeline_class=ForKernels)
 
 
+class Toolbox:
+    """What `built` hands to those who make intrinsics."""
+
+    intrinsic, cgutils = staticmethod(intrinsic), cgutils
+    make_array, populate_array = staticmethod(make_array), staticmethod(populate_array)
+
+
 def type_of_built(built: Any) -> Any:
     """The type by which kernels know something that was made after Numba began to compile them."""
     target = njit(lambda: None).targetdescr

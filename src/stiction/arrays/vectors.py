@@ -38,6 +38,13 @@ ZEROS = {3: THREE, 6: Six()}  # by the number of directions
 Vector = Any  # one of the two, or in compiled code a list of Numbers
 
 
+def function_of(module: Any, name: str, kind: Any) -> Any:
+    """A function of one number that a GPU's compiler knows by this name."""
+    from llvmlite import ir
+
+    return module.globals.get(name) or ir.Function(module, ir.FunctionType(kind, [kind]), name)
+
+
 class Number:
     """A number of code that is being compiled."""
 
@@ -59,11 +66,15 @@ class Number:
         return Number(self.builder, self.builder.fdiv(self.value, other.value))
 
     def __neg__(self) -> Number:
-        return Number(self.builder, self.builder.fneg(self.value))
+        # Compilers for GPUs do not know `fneg`.
+        return Number(self.builder, self.builder.fsub(self.value.type(-0.0), self.value))
 
     def __abs__(self) -> Number:
-        builder = self.builder
-        absolute = builder.module.declare_intrinsic("llvm.fabs", [self.value.type])
+        builder, kind = self.builder, self.value.type
+        if "nvptx" in builder.module.triple:
+            absolute = function_of(builder.module, "__nv_fabs", kind)
+        else:
+            absolute = builder.module.declare_intrinsic("llvm.fabs", [kind])
         return Number(builder, builder.call(absolute, [self.value]))
 
     def none(self) -> Number:
@@ -81,15 +92,14 @@ class Number:
 class Entries:
     """An array with two axes, of code that is being compiled."""
 
-    def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
-        from numba.np.arrayobj import make_array
-
-        self.context, self.builder, self.kind = context, builder, kind
-        self.array = make_array(kind)(context, builder, value)
+    def __init__(self, toolbox: Any, context: Any, builder: Any, kind: Any, value: Any) -> None:
+        self.cgutils, self.context, self.builder, self.kind = toolbox.cgutils, context, builder, kind
+        self.array = toolbox.make_array(kind)(context, builder, value)
 
     def address(self, place: tuple[Any, Any]) -> Any:
-        from numba.core import cgutils, types
+        from numba import types
 
+        cgutils = self.cgutils
         number = self.context.get_value_type(types.intp)
         places = [number(each) if isinstance(each, int) else each for each in place]
         shape, strides = (
@@ -106,13 +116,12 @@ class Entries:
         self.builder.store(number.value, self.address(place))
 
 
-def make(function: Any) -> Any:
+def make(function: Any, toolbox: Any) -> Any:
     """Numba's intrinsic of a function below."""
-    from numba.core import cgutils
-    from numba.core import types as numba_types
-    from numba.extending import intrinsic
+    from numba import types as numba_types
 
     types: Any = numba_types
+    cgutils = toolbox.cgutils
     result = {"Vector": None, "float": types.float64, "None": types.none}[function.__annotations__["return"]]
 
     def typed(*given: Any) -> Any:
@@ -129,7 +138,7 @@ def make(function: Any) -> Any:
             operands: list[Any] = []
             for kind, value in zip(signature.args, arguments, strict=True):
                 if isinstance(kind, types.Array):
-                    operands.append(Entries(context, builder, kind, value))
+                    operands.append(Entries(toolbox, context, builder, kind, value))
                 elif isinstance(kind, types.BaseTuple):
                     operands.append([Number(builder, each) for each in cgutils.unpack_tuple(builder, value)])
                 else:
@@ -146,7 +155,7 @@ def make(function: Any) -> Any:
     names = ", ".join(name for name in function.__annotations__ if name != "return")
     scope: dict[str, Any] = {"typed": typed}
     exec(f"def {function.__name__}(typing, {names}):\n    return typed({names})", scope)
-    return intrinsic(scope[function.__name__])
+    return toolbox.intrinsic(scope[function.__name__])
 
 
 F = TypeVar("F")

@@ -21,13 +21,12 @@ from stiction.optional import mujoco
 NAMES = ("libmujoco.so*", "libmujoco*.dylib", "mujoco.dll")
 
 
-def make_call_c() -> Any:
+def make_call_c(toolbox: Any) -> Any:
     """Numba's intrinsic for void f(model, data, numbers, int); C lets a caller give more arguments than are read."""
     from llvmlite import ir
     from numba import types
-    from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @toolbox.intrinsic  # type: ignore[untyped-decorator]
     def call(typing: Any, address: Any, model: Any, data: Any, numbers: Any, spec: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             word, small = ir.IntType(64), ir.IntType(32)
@@ -58,22 +57,20 @@ def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return found
 
 
-def make_call_begin() -> Any:
+def make_call_begin(toolbox: Any) -> Any:
     from numba import types
-    from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @toolbox.intrinsic  # type: ignore[untyped-decorator]
     def call(typing: Any, address: Any, like: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
         return like(types.int64, like, a, b, c, d, e), lowered
 
     return call
 
 
-def make_call_step() -> Any:
+def make_call_step(toolbox: Any) -> Any:
     from numba import types
-    from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @toolbox.intrinsic  # type: ignore[untyped-decorator]
     def call(
         typing: Any, address: Any, like: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, i: Any,
         j: Any, k: Any, l: Any,

@@ -12,12 +12,11 @@ from typing import Any
 from stiction.arrays.compiled import built
 
 
-def pointer_to(name: str) -> Any:
+def pointer_to(name: str, toolbox: Any) -> Any:
     """Numba's intrinsic that makes an address a pointer to numbers of this type."""
     from numba import types
-    from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @toolbox.intrinsic  # type: ignore[untyped-decorator]
     def pointer(typing: Any, address: Any) -> Any:
         def cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))

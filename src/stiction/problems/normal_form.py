@@ -19,6 +19,7 @@ the space that the others leave.
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Annotated as Array
 
@@ -296,7 +297,7 @@ def leave_free(posed, white, rank, i):
     else:
         # Joints may make the contact heavier than either of its sides alone.
         normal = dot(rows[0], rows[0], m)
-        white.heavy[i] = max(white.heavy[i], 1.0 / normal**0.5 if normal > 0.0 else 0.0)
+        white.heavy[i] = max(white.heavy[i], 1.0 / sqrt(normal) if normal > 0.0 else 0.0)
     white.scale[i] = size
 
 
@@ -387,7 +388,7 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
                 subtract_multiple(rest, part, basis[u], m)
 
         # Compare the remaining part with the estimate by which the row was chosen.
-        length = dot(rest, rest, m) ** 0.5
+        length = sqrt(dot(rest, rest, m))
         part = length * length / size
         if part <= dependent * dependent:
             left[i] = DECIDED
@@ -440,7 +441,7 @@ def heaviest(row, segment):
 def size_of_lesser(one, other):
     """1 / sqrt of the smaller positive square, 0 if there is none."""
     least = one if other <= 0.0 else other if one <= 0.0 else min(one, other)
-    return 1.0 / least**0.5 if least > 0.0 else 0.0
+    return 1.0 / sqrt(least) if least > 0.0 else 0.0
 
 
 @kernel
@@ -453,7 +454,7 @@ def row_sizes(row, trees):
         total += square
         if square > 0.0:
             least = min(least, square)
-    return (1.0 / total**0.5, 1.0 / least**0.5) if total > 0.0 else (0.0, 0.0)
+    return (1.0 / sqrt(total), 1.0 / sqrt(least)) if total > 0.0 else (0.0, 0.0)
 
 
 @kernel
@@ -468,7 +469,7 @@ def longest(rows):
     largest = 0.0
     for i in range(len(rows)):
         largest = max(largest, dot(rows[i], rows[i], rows.shape[1]))
-    return largest**0.5
+    return sqrt(largest)
 
 
 @kernel
@@ -664,7 +665,7 @@ def unit_contacts(rows, segments, bias, scale):
         r0, r1, r2 = rows[i, 0], rows[i, 1], rows[i, 2]
         size = dot(r0, r0, width) + dot(r1, r1, width) + dot(r2, r2, width)
         size = size if size > 0.0 else scale[i]
-        s = 1.0 / (size / 3.0) ** 0.5 if size > 0.0 else 1.0
+        s = 1.0 / sqrt(size / 3.0) if size > 0.0 else 1.0
         scale[i] = s
         for j in range(width):
             r0[j] *= s
@@ -692,14 +693,14 @@ def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, 
         for j in range(trees[b], trees[b + 1]):
             square += free[j] * free[j]
         if trees[b + 1] > trees[b]:
-            whole[trees[b]] = square**0.5
+            whole[trees[b]] = sqrt(square)
             reach[island[trees[b]]] += square
     for i in range(len(rows)):
         if gap_rate[i] < 0.0 and segments[i, 1] > 0:
             demand[island[segments[i, 0]]] -= gap_rate[i] * heavy[i]
     for j in range(len(free)):
         if island[j] == j:
-            reach[j] = reach[j] ** 0.5 + demand[j]
+            reach[j] = sqrt(reach[j]) + demand[j]
     # Free velocities of the contacts that can close set the scale; the others only if there are none.
     tau, any_speed = 0.0, 0.0
     for i in range(len(rows)):

@@ -194,8 +194,8 @@ def motions(mass, trees, v_free, v, island, scratch):
 
         # A tree's motion stands at its first velocity, an island's at its root.
         if size > 0:
-            whole[first] = positive(free) ** 0.5
-            terms[first] = whole[first] + positive(moved) ** 0.5
+            whole[first] = math.sqrt(positive(free))
+            terms[first] = whole[first] + math.sqrt(positive(moved))
             energy[island[first]] += positive(free)
             after[island[first]] += positive(final)
         at += size * size
@@ -234,7 +234,7 @@ def demands(posed, white, scratch):
     # A contact of the island may have to resist all of its free motion and all demands.
     for j in range(len(island)):
         if island[j] == j:
-            energy[j], after[j] = energy[j] ** 0.5, after[j] ** 0.5
+            energy[j], after[j] = math.sqrt(energy[j]), math.sqrt(after[j])
             scratch.reach[j] = energy[j] + demand[j]
 
 
@@ -309,7 +309,7 @@ def judge_trees(posed, white, bounded, scratch, found):
         first, size = trees[b], trees[b + 1] - trees[b]
         part, L = scratch.unbalanced[first : first + size], white.factor[at : at + size * size]
         back_substitute(L, size, part)
-        lost = dot(part, part, size) ** 0.5
+        lost = math.sqrt(dot(part, part, size))
         forward_substitute(L, size, part)
         if size > 0:
             # Momentum against the motions that it is made of.
@@ -426,9 +426,9 @@ def judge_contact(law, part, impulse, u, i, size, against, found):
 
     # The worst of them decides; NaN and infinity always fail.
     here = over(max(through, gap, outside, lazy, lost), against)
-    if not np.isfinite(through + gap + outside + lazy + lost + total_size(impulse)):
+    if not math.isfinite(through + gap + outside + lazy + lost + total_size(impulse)):
         here = np.nan
-    if here > residual or not np.isfinite(here) or (where < 0 and here >= residual):
+    if here > residual or not math.isfinite(here) or (where < 0 and here >= residual):
         residual, where, of = here, i, size
 
     # Distance from Coulomb's law on the circular cone (`beyond_cone`).
@@ -464,9 +464,9 @@ def friction_size(v):
     square = across(v, v)
     most = largest(with_normal(0.0, v))
     if SMALLEST_SQUARE < square < LARGEST_SQUARE or not 0.0 < most < math.inf:
-        return square**0.5
+        return math.sqrt(square)
     scaled = over_number(v, most)
-    return most * across(scaled, scaled) ** 0.5
+    return most * math.sqrt(across(scaled, scaled))
 
 
 @kernel
@@ -474,7 +474,7 @@ def length(x, y):
     """math.hypot(x, y), which is called only where squares may overflow or underflow."""
     square = x * x + y * y
     if SMALLEST_SQUARE < square < LARGEST_SQUARE or (x == 0.0 and y == 0.0):
-        return square**0.5
+        return math.sqrt(square)
     return math.hypot(x, y)
 
 
@@ -524,7 +524,7 @@ def onto_disc(y, radius):
 @kernel
 def onto_discs(y, radius):
     """The same with a disc for sliding, one for spin and one for rolling."""
-    slide, spin, roll = slide_dot(y, y) ** 0.5, spin_dot(y, y) ** 0.5, roll_dot(y, y) ** 0.5
+    slide, spin, roll = math.sqrt(slide_dot(y, y)), math.sqrt(spin_dot(y, y)), math.sqrt(roll_dot(y, y))
     return times_each(
         by_parts(
             y, radius / slide if slide > radius else 1.0, radius / spin if spin > radius else 1.0,

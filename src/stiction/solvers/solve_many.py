@@ -18,7 +18,8 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel, without_lock
 from stiction.arrays.layout import Floats, Ints, cut, layout
-from stiction.errors import InvalidProblem, MissingDependency
+from stiction.errors import InvalidProblem
+from stiction.optional import numba_cuda
 from stiction.problems.contact import ContactProblem
 from stiction.problems.islands import islands
 from stiction.problems.laws import Coulomb
@@ -51,6 +52,7 @@ class Solutions(NamedTuple):
     residual: (c,) of each certificate
     status: (c,) a `Status` each, SOLVED (0) where the certificate passes
     one_by_one: how many were solved by `solve`
+    left_by_gpu: how many a GPU left to the CPU; 0 if none was asked
     """
 
     impulse: NDArray[np.float64]
@@ -58,6 +60,7 @@ class Solutions(NamedTuple):
     residual: NDArray[np.float64]
     status: NDArray[np.int64]
     one_by_one: int
+    left_by_gpu: int
 
     @property
     def ok(self) -> bool:
@@ -84,8 +87,8 @@ def solve_many(
 
     problems: a list, or one problem, which is solved for each row of the arrays that follow
     velocity, friction, gap_rate: (c, m), (c, n), (c, n), or one row for all; where nothing is given, the problem's own
-    on: "cpu"; "cuda" is refused, as this version has no kernel for GPUs
-    workers: threads, by default one for each processor
+    on: "cpu", or "cuda": an NVIDIA GPU, one thread a problem (extra `cuda`); what it does not certify, the CPU solves
+    workers: threads of the CPU, by default one for each processor
     tolerance: largest residual of the certificate that counts as solved
 
     Nothing is raised for a problem that is not solved: its status says so. Threads speed up problems in coordinates
@@ -97,18 +100,24 @@ def solve_many(
         raise InvalidProblem(f"solve_many: workers must be a whole number of at least 1, got {workers!r}")
     if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < math.inf):
         raise InvalidProblem(f"solve_many: tolerance must be a positive number, got {tolerance!r}")
-    if on == "cuda":
-        raise MissingDependency(
-            "solve_many: this version has no kernel for GPUs, and no package adds one: use on='cpu'"
-        )
+    gpu = cuda_solvers() if on == "cuda" else None
     threads = workers or os.cpu_count() or 1
     given = {"velocity": velocity, "friction": friction, "gap_rate": gap_rate}
     if isinstance(problems, ContactProblem):
-        return of_one_geometry(problems, given, threads, tolerance)
+        loads = {name: checked(problems, name, value) for name, value in given.items()}
+        return of_one_geometry(problems, loads, common_count(loads), threads, tolerance, gpu)
     for name, value in given.items():
         if value is not None:
             raise InvalidProblem(f"solve_many: {name} is for one problem; problems of a list have their own")
-    return of_list(listed(problems), threads, tolerance)
+    return of_list(listed(problems), threads, tolerance, gpu)
+
+
+def cuda_solvers() -> Any:
+    """The module that solves on a GPU, or MissingDependency that names what is missing."""
+    numba_cuda()
+    from stiction.solvers import many_on_gpu
+
+    return many_on_gpu
 
 
 def listed(problems: Any) -> list[ContactProblem]:
@@ -123,39 +132,54 @@ def listed(problems: Any) -> list[ContactProblem]:
     return list(problems)
 
 
-def of_one_geometry(problem: ContactProblem, given: dict[str, Any], threads: int, tolerance: float) -> Solutions:
-    """One geometry under many loads; no object is made for each."""
-    loads = {name: checked(problem, name, value) for name, value in given.items()}
+def common_count(loads: dict[str, NDArray[np.float64]]) -> int:
+    """How many cases arrays of loads are for, or InvalidProblem."""
     counts = {name: len(rows) for name, rows in loads.items() if len(rows) != 1}
     if len(set(counts.values())) > 1:
         told = ", ".join(f"{name} {count}" for name, count in counts.items())
         raise InvalidProblem(f"solve_many: arrays must have the same number of rows, or one; they have {told}")
-    count = next(iter(counts.values()), 1)
+    return next(iter(counts.values()), 1)
+
+
+def of_one_geometry(
+    problem: ContactProblem, loads: dict[str, NDArray[np.float64]], count: int, threads: int, tolerance: float, gpu: Any
+) -> Solutions:
+    """One geometry under many loads; no object is made for each."""
+    answers = unsolved(count, problem.rows.shape[:2], problem.m)
+    kept = Scratches(tolerance)
+    if gpu is not None and at_once(problem):
+        gpu.solve_loads(problem, list(loads.values()), kept.settings, gpu.Answers(*answers[:4]))
+
+        def again(left: NDArray[np.int64]) -> Solutions:
+            few = {name: rows[left] if len(rows) > 1 else rows for name, rows in loads.items()}
+            return of_one_geometry(problem, few, len(left), threads, tolerance, None)
+
+        return completed(answers, again)
     every = [np.ascontiguousarray(np.broadcast_to(rows, (count, rows.shape[1]))) for rows in loads.values()]
     for rows in every:
         rows.flags.writeable = False  # as a problem's own, so that the kernel is compiled once
-    answers = Solutions(
-        np.zeros((count, *problem.rows.shape[:2])), np.zeros((count, problem.m)), np.full(count, np.nan),
-        np.full(count, LEFT), 0,
-    )  # fmt: skip
     if at_once(problem):
         length = min(SHARE, -(-count // (SHARES * threads)))
-        kept = Scratches(tolerance)
 
         def run(begin: int) -> None:
             kept.solve(problem, *every, begin, min(begin + length, count), answers)
 
         in_threads(run, range(0, count, max(length, 1)), threads)
-    return rest(answers, lambda k: problem.replace(**{name: every[i][k] for i, name in enumerate(loads)}), tolerance)
+    found = rest(answers, lambda k: problem.replace(**{name: every[i][k] for i, name in enumerate(loads)}), tolerance)
+    return found._replace(left_by_gpu=0 if gpu is None else count)
 
 
-def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float) -> Solutions:
+def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float, gpu: Any) -> Solutions:
     """Problems that have nothing in common."""
     count = len(problems)
     n, m = (max((getattr(problem, name) for problem in problems), default=0) for name in ("n", "m"))
     d = max((problem.rows.shape[1] for problem in problems), default=3)
-    answers = Solutions(np.zeros((count, n, d)), np.zeros((count, m)), np.full(count, np.nan), np.full(count, LEFT), 0)
+    answers = unsolved(count, (n, d), m)
     kept = Scratches(tolerance)
+    if gpu is not None:
+        taken = [k for k in range(count) if at_once(problems[k])]
+        gpu.solve_listed(problems, taken, kept.settings, gpu.Answers(*answers[:4]))
+        return completed(answers, lambda left: of_list([problems[k] for k in left], threads, tolerance, None))
     length = max(1, min(SHARE, -(-count // (SHARES * threads))))
 
     def run(begin: int) -> None:
@@ -163,17 +187,32 @@ def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float) 
             problem = problems[k]
             if not at_once(problem):
                 continue
-            own = Solutions(
-                np.zeros((1, *problem.rows.shape[:2])), np.zeros((1, problem.m)), answers.residual[k : k + 1],
-                answers.status[k : k + 1], 0,
-            )  # fmt: skip
+            own = unsolved(1, problem.rows.shape[:2], problem.m)
             loads = (each[None] for each in (problem.velocity, problem.friction, problem.gap_rate))
             kept.solve(problem, *loads, 0, 1, own)
             answers.impulse[k, : problem.n, : problem.rows.shape[1]] = own.impulse[0]
             answers.velocity[k, : problem.m] = own.velocity[0]
+            answers.residual[k], answers.status[k] = own.residual[0], own.status[0]
 
     in_threads(run, range(0, count, length), threads)
     return rest(answers, lambda k: problems[k], tolerance)
+
+
+def unsolved(count: int, size: tuple[int, ...], m: int) -> Solutions:
+    """Answers before any problem is solved; size: contacts and their directions."""
+    return Solutions(np.zeros((count, *size)), np.zeros((count, m)), np.full(count, np.nan), np.full(count, LEFT), 0, 0)
+
+
+def completed(answers: Solutions, again: Callable[[NDArray[np.int64]], Solutions]) -> Solutions:
+    """With what a GPU has left solved by the CPU."""
+    left = np.flatnonzero(answers.status == LEFT)
+    if not len(left):
+        return answers
+    found = again(left)
+    n, d, m = *found.impulse.shape[1:], found.velocity.shape[1]
+    answers.impulse[left, :n, :d], answers.velocity[left, :m] = found.impulse, found.velocity
+    answers.residual[left], answers.status[left] = found.residual, found.status
+    return answers._replace(one_by_one=found.one_by_one, left_by_gpu=len(left))
 
 
 def at_once(problem: ContactProblem) -> bool:
@@ -198,6 +237,10 @@ def checked(problem: ContactProblem, name: str, value: Any) -> NDArray[np.float6
         raise InvalidProblem(
             f"solve_many: {name} must have shape (c, {own.size}) to match the problem, got {rows.shape}"
         )
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = rows.sum()  # not finite if any number is not; much faster than to look at each
+    if math.isfinite(total) and (name != "friction" or rows.min(initial=0.0) >= 0.0):
+        return rows
     bad = ~np.isfinite(rows) if name != "friction" else ~(np.isfinite(rows) & (rows >= 0.0))
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -239,13 +282,15 @@ class Settings(NamedTuple):
 
     aim: float
     tolerance: float
+    starts: int  # of Newton's method on all contacts
+    steps: int  # of each
 
 
 class Scratches:
     """Memory of the kernel, which each call takes and gives back."""
 
     def __init__(self, tolerance: float) -> None:
-        self.settings = Settings(AUTO.aim_of(tolerance), tolerance)
+        self.settings = Settings(AUTO.aim_of(tolerance), tolerance, CYCLES, STEPS)
         self.free: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
 
     def solve(self, problem: ContactProblem, *arguments: Any) -> None:
@@ -325,7 +370,9 @@ def solve_case(posed, settings, work, impulse, velocity, zero):
     # Propose: impulses from nothing, and the velocities that they cause.
     given = Given(white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, False)
     nothing = work.contact_velocity[:0]
-    cone_newton(given, tau, nothing, CYCLES, STEPS, settings.aim, work.floats, work.ints, impulse, zero)
+    cone_newton(
+        given, tau, nothing, settings.starts, settings.steps, settings.aim, work.floats, work.ints, impulse, zero
+    )
     respond(posed, white, tau, rank, impulse, work.response, velocity, work.joint_impulse, zero)
 
     # Judge, as `solve` does.

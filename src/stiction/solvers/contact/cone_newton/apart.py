@@ -8,6 +8,8 @@ of Alart and Curnier for each part; with two tangents alone there is one part, a
 
 from __future__ import annotations
 
+from math import sqrt
+
 from stiction.arrays.compiled import kernel
 from stiction.arrays.vectors import (
     by_parts,
@@ -36,7 +38,7 @@ def onto_discs(y, normal, radius):
 @kernel
 def lengths(y):
     """Of the three parts."""
-    return slide_dot(y, y) ** 0.5, spin_dot(y, y) ** 0.5, roll_dot(y, y) ** 0.5
+    return sqrt(slide_dot(y, y)), sqrt(spin_dot(y, y)), sqrt(roll_dot(y, y))
 
 
 @kernel
@@ -121,7 +123,7 @@ def settle_turns(D, b, mu, p):
     if D[4, 4] > DEAF and D[5, 5] > DEAF:
         p[4] -= moved(D, b, p, 4) / D[4, 4]
         p[5] -= moved(D, b, p, 5) / D[5, 5]
-        size = (p[4] * p[4] + p[5] * p[5]) ** 0.5
+        size = sqrt(p[4] * p[4] + p[5] * p[5])
         part = shortened(size, radius)
         p[4], p[5] = part * p[4], part * p[5]
 

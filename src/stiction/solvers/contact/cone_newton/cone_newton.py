@@ -22,6 +22,7 @@ pyramids, and tries more cycles.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from typing import Annotated as Array
 
@@ -453,7 +454,7 @@ def balance(contacts, p):
     """
     for i in range(len(p)):
         # Rows and velocities grow by the factor, D_i by its square.
-        stretch = max(largest(at(p, i, contacts.zero)), 1.0) ** 0.5
+        stretch = sqrt(max(largest(at(p, i, contacts.zero)), 1.0))
         factor = stretch / contacts.stretch[i]
         contacts.stretch[i] = stretch
         for a in range(contacts.rows.shape[1]):

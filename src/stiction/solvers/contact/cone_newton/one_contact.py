@@ -15,6 +15,7 @@ The residual of impulses is that of the Alart–Curnier map [AlartCurnier1991] (
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Annotated as Array
 from typing import Any, NamedTuple
 
@@ -150,7 +151,7 @@ def onto_cone(y, normal, radius, apart):
     """y with another normal, and tangents shortened to a disc, or each part of them to its own."""
     if apart:
         return onto_discs(y, normal, radius)
-    length = across(y, y) ** 0.5
+    length = sqrt(across(y, y))
     part = 1.0 if length <= radius else radius / length
     return with_normal(normal, times(part, y))
 
@@ -255,10 +256,10 @@ def solve_contact(D, b0, b1, b2, mu, accuracy):
 def principal_axes(s11, s12, s22):
     """Eigenvalues of a symmetric 2 × 2 matrix, the larger first, and the unit vector of the larger."""
     mean, half = 0.5 * (s11 + s22), 0.5 * (s11 - s22)
-    root = (half * half + s12 * s12) ** 0.5
+    root = sqrt(half * half + s12 * s12)
     # Of the two formulas for the vector, the one without cancellation.
     v1, v2 = (half + root, s12) if half >= 0.0 else (s12, root - half)
-    length = (v1 * v1 + v2 * v2) ** 0.5
+    length = sqrt(v1 * v1 + v2 * v2)
     if not length > TINY:
         return mean, mean, 1.0, 0.0
     return mean + root, max(mean - root, 0.0), v1 / length, v2 / length
@@ -273,7 +274,7 @@ def rim(b0, d1, d2, a1, a2, inverse, large, small, mu, accuracy):
     """
     # First guess: the θ at which an isotropic S would give a tangential impulse of mu times the normal one.
     sigma = 0.5 * (large + small) + TINY
-    lower, upper, theta = 0.0, 1.0, -mu * b0 * inverse * sigma / ((d1 * d1 + d2 * d2) ** 0.5 + TINY)
+    lower, upper, theta = 0.0, 1.0, -mu * b0 * inverse * sigma / (sqrt(d1 * d1 + d2 * d2) + TINY)
     if not theta < 1.0:
         theta = 0.5
     x1, x2, p0, size = 0.0, 0.0, 0.0, 0.0
@@ -281,7 +282,7 @@ def rim(b0, d1, d2, a1, a2, inverse, large, small, mu, accuracy):
         # Impulse at θ, and its distance from the cone; narrow the bracket.
         k1, k2 = large * theta + sigma * (1.0 - theta), small * theta + sigma * (1.0 - theta)
         x1, x2 = -d1 * theta / k1, -d2 * theta / k2
-        p0, size = -(b0 + a1 * x1 + a2 * x2) * inverse, (x1 * x1 + x2 * x2) ** 0.5
+        p0, size = -(b0 + a1 * x1 + a2 * x2) * inverse, sqrt(x1 * x1 + x2 * x2)
         outside = size - mu * p0
         if outside > 0.0:
             upper = theta

@@ -8,6 +8,8 @@ p_t = -(S + λ)⁻¹ c on the rim of the cone, one equation in one unknown.
 
 from __future__ import annotations
 
+from math import sqrt
+
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import cholesky, cholesky_solve, dot
 from stiction.solvers.contact.cone_newton.tolerances import BLUNT, DEAF, EXACT, MAX_ROOT_STEPS, TINY
@@ -71,7 +73,7 @@ def slide(S, b0, c, a, inverse, sigma, mu, accuracy, factor, x, y, p):
     """
     # First guess: the θ at which an isotropic S would give a tangential impulse of mu times the normal one.
     k = len(p) - 1
-    lower, upper, theta = 0.0, 1.0, -mu * b0 * inverse * sigma / (dot(c, c, k) ** 0.5 + TINY)
+    lower, upper, theta = 0.0, 1.0, -mu * b0 * inverse * sigma / (sqrt(dot(c, c, k)) + TINY)
     if not theta < 1.0:
         theta = 0.5
     normal, size = 0.0, 0.0
@@ -79,7 +81,7 @@ def slide(S, b0, c, a, inverse, sigma, mu, accuracy, factor, x, y, p):
         # Impulse at θ, and its distance from the cone; narrow the bracket.
         if not soften(S, theta, sigma * (1.0 - theta), c, k, factor, x):
             break
-        normal, size = -(b0 + dot(a, x, k)) * inverse, dot(x, x, k) ** 0.5
+        normal, size = -(b0 + dot(a, x, k)) * inverse, sqrt(dot(x, x, k))
         outside = size - mu * normal
         if outside > 0.0:
             upper = theta

@@ -17,6 +17,8 @@ length. If a stage fails, ε grows until one succeeds, since for large ε there 
 
 from __future__ import annotations
 
+from math import sqrt
+
 from stiction.arrays.compiled import kernel
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import across, at, minus, negative, over, plus, put, times, with_normal
@@ -152,7 +154,7 @@ def respond(contacts, u, point, centre, epsilon, system):
             continue
 
         # Closed: inside its cone it sticks; outside, it is projected onto the disc, and slides.
-        radius, length = contacts.friction[i] * y[0], across(y, y) ** 0.5
+        radius, length = contacts.friction[i] * y[0], sqrt(across(y, y))
         if contacts.apart:
             system.mode[i] = respond_apart(y, contacts.friction[i], stiffness, slope, i, p)
         elif length <= radius:

@@ -6,6 +6,7 @@ times in a run.
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Annotated as Array
 from typing import NamedTuple
 
@@ -149,7 +150,7 @@ def linearise(contacts, point, epsilon, system):
     for i in range(len(point.p)):
         p, u, mu = at(point.p, i, zero), at(point.u, i, zero), contacts.friction[i]
         y = minus(p, u)
-        length = across(y, y) ** 0.5
+        length = sqrt(across(y, y))
 
         # Open: the impulse vanishes. Closed: u_n + du_n + ε dp_n = 0.
         if y[0] <= 0.0:
