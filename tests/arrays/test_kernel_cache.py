@@ -57,7 +57,13 @@ def package(tmp_path):
 def run(package: Path, code: str = RUN, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A new process that sees this package and nothing of the caller's own caches."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
-    surroundings = {**kept, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    surroundings = {
+        **kept,
+        "PYTHONPATH": str(package.parent),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "STICTION_NOTICE": "0",
+        **environment,
+    }
     command = [sys.executable, *options, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, env=surroundings, check=False)
 

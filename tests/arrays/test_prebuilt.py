@@ -81,7 +81,13 @@ SAID = "(True, 2, (9.0, 3)) [1.0, 5.0, 9.0] None 7 [3.0, 15.0, 9.0]"
 
 def run(package: Path, code: str = RUN, **environment: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "STICTION_"))}
-    surroundings = {**kept, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    surroundings = {
+        **kept,
+        "PYTHONPATH": str(package.parent),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "STICTION_NOTICE": "0",
+        **environment,
+    }
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=surroundings, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     return ended.stdout.strip()

@@ -23,12 +23,13 @@ Everything is made of terms and of ratios of terms, so scaling rows or columns b
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.arrays.compiled import kernel, sums, workspace
-from stiction.arrays.layout import cut
+from stiction.arrays.layout import Floats, Ints, cut, layout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,10 +45,7 @@ SETTLED = 1e-12  # propagation of Q ends below this relative growth: cycles of e
 
 def natural_map(H: Matrix, vectors: Matrix, z: Vector, w: Vector) -> tuple[float, int, float, float, float, float]:
     """(residual, index, lower, upper, complementarity, residual with its noise) of `z`; `w` is filled."""
-    n = len(z)
-    floats, ints = scratch(n)
-    work = workspace(floats + 2 * n, ints)
-    return judge_and_forgive(H, vectors, z, w, *work)  # type: ignore[no-any-return]
+    return judge_and_forgive(H, vectors, z, w, np.empty((2, len(z))), *workspace(*scratch(len(z))))  # type: ignore[no-any-return]
 
 
 def denoised(H: Matrix, vectors: Matrix, z: Vector) -> Vector:
@@ -57,18 +55,40 @@ def denoised(H: Matrix, vectors: Matrix, z: Vector) -> Vector:
     return clean
 
 
+class Judging(NamedTuple):
+    """What the judge writes to."""
+
+    size: Array[Floats, "n"]  # how much of each row's terms counts
+    worth: Array[Floats, "n"]  # of the given numbers in each row
+    unit: Array[Floats, "n"]  # of each unknown
+
+    # Of the pairing of unknowns with rows (`determine`).
+    cost: Array[Floats, "n * n"]
+    row_price: Array[Floats, "n + 1"]
+    price: Array[Floats, "n + 1"]
+    nearest: Array[Floats, "n + 1"]
+
+    unknowns: Array[Ints, "n"]
+    row_of: Array[Ints, "n"]  # the row that determines each unknown
+    taken: Array[Ints, "n + 1"]
+    before: Array[Ints, "n + 1"]
+    visited: Array[Ints, "n + 1"]
+
+
+scratch, judging = layout(Judging, "n")
+
+
 @kernel
-def judge_and_forgive(H, vectors, z, w, floats, ints):
-    """Judge `z`, or `z` without its noise if that is better; needs 2 n more floats of scratch than `judge_into`."""
-    n = len(z)
-    clean, clean_w, rest = floats[:n], floats[n : 2 * n], floats[2 * n :]
-    residual, index, lower, upper, complementarity = judge_into(H, vectors, z, w, rest, ints)
+def judge_and_forgive(H, vectors, z, w, spare, floats, ints):
+    """Judge `z`, or `z` without its noise if that is better; that one and its w are written to `spare`."""
+    clean, clean_w = spare[0], spare[1]
+    residual, index, lower, upper, complementarity = judge_into(H, vectors, z, w, floats, ints)
 
     # Above the noise level, try again with the noise removed; removing it counts as an error of its size.
     if residual > NOISE:
-        changed = without_noise(H, vectors, z, w, clean, rest, ints)
+        changed = without_noise(H, vectors, z, w, clean, floats, ints)
         if changed > 0.0:
-            better, where, below, above, gap = judge_into(H, vectors, clean, clean_w, rest, ints)
+            better, where, below, above, gap = judge_into(H, vectors, clean, clean_w, floats, ints)
             if max(better, changed) < residual:
                 return max(better, changed), where, below, above, max(gap, changed), residual
     return residual, index, lower, upper, complementarity, residual
@@ -78,11 +98,11 @@ def judge_and_forgive(H, vectors, z, w, floats, ints):
 def without_noise(H, vectors, z, w, clean, floats, ints):
     """Move variables that miss a bound (or zero, if free) by noise onto it; return the largest move in its units."""
     n = len(z)
-    lo, hi, size, worth = vectors[1], vectors[2], floats[:n], floats[n : 2 * n]
+    lo, hi, t = vectors[1], vectors[2], judging(n, floats, ints)
 
     # The worth of each row, from which the units follow.
-    row_terms(H, vectors[0], z, w, size)
-    limit_terms(H, vectors, z, size, floats[n:], ints)
+    row_terms(H, vectors[0], z, w, t.size)
+    limit_terms(H, vectors, z, t)
     most = 0.0
 
     # The nearer bound is the target, zero where it is infinite.
@@ -95,7 +115,7 @@ def without_noise(H, vectors, z, w, clean, floats, ints):
 
         # Snap it if the distance is noise in units of the largest value that no row's worth forbids.
         if distance > 0.0:
-            unit = bearable(H, worth, j)
+            unit = bearable(H, t.worth, j)
             if hi[j] > lo[j]:
                 unit = min(unit, hi[j] - lo[j])
             if distance <= NOISE * unit:
@@ -103,16 +123,12 @@ def without_noise(H, vectors, z, w, clean, floats, ints):
     return most
 
 
-def scratch(n: int) -> tuple[int, int]:
-    """How many floats and ints `judge_into` needs."""
-    return n * n + 6 * n + 3, 5 * n + 3
-
-
 @kernel
 def judge_into(H, vectors, z, w, floats, ints):
     """Judge `z` and fill `w` in the given scratch; its first n floats hold how much of each row's terms counts."""
     n = len(z)
-    q, lo, hi, size = vectors[0], vectors[1], vectors[2], floats[:n]
+    t = judging(n, floats, ints)
+    q, lo, hi, size = vectors[0], vectors[1], vectors[2], t.size
 
     # w, and the terms of each row; a value that is not finite fails.
     row_terms(H, q, z, w, size)
@@ -121,15 +137,14 @@ def judge_into(H, vectors, z, w, floats, ints):
             return np.nan, i, np.nan, np.nan, np.nan
 
     # Where some row's terms exceed its q by far, they count only up to the worth of all given numbers there.
-    if exceeds(q, size) and not plainly_worth(H, vectors, z, size, floats[n : 2 * n], ints):
-        limit_terms(H, vectors, z, size, floats[n:], ints)
-        worth = floats[n : 2 * n]
+    if exceeds(q, size) and not plainly_worth(H, vectors, z, t):
+        limit_terms(H, vectors, z, t)
         for i in range(n):
-            if size[i] == CAP * worth[i]:  # it was reduced: rounding of the terms may be as large as what is left
+            if size[i] == CAP * t.worth[i]:  # it was reduced: rounding of the terms may be as large as what is left
                 w[i] = row_exactly(H[i], q[i], z)
 
     # The error of each variable is that of the cheapest correction: its row, or a move to a bound.
-    moves = floats[n : 2 * n]
+    moves = t.worth
     for k in range(n):
         moves[k] = 0.0
     residual, index, lower, upper, complementarity = 0.0, -1, 0.0, 0.0, 0.0
@@ -264,12 +279,12 @@ def find_unknowns(vectors, z, unknowns):
 
 
 @kernel
-def plainly_worth(H, vectors, z, size, unit, ints):
+def plainly_worth(H, vectors, z, t):
     """Whether a sufficient test shows, without a pairing, that every row's terms are within their limit.
 
     |H_ij|² <= |H_ii| |H_jj| proves that the diagonal has the largest product. Then no unit is below |q_j| / |H_jj|.
     """
-    q, unknowns = vectors[0], ints[: len(z)]
+    q, size, unit, unknowns = vectors[0], t.size, t.unit, t.unknowns
     count = find_unknowns(vectors, z, unknowns)
 
     # The diagonal must dominate in this sense; it gives a lower bound of each unit.
@@ -297,14 +312,13 @@ def plainly_worth(H, vectors, z, size, unit, ints):
 
 
 @kernel
-def limit_terms(H, vectors, z, size, floats, ints):
-    """Reduce `size` to at most CAP times the worth of the given numbers in each row."""
+def limit_terms(H, vectors, z, t):
+    """Fill the worth of each row and reduce `size` to at most CAP times the worth of the given numbers in each row."""
     n = len(z)
     q, lo, hi = vectors[0], vectors[1], vectors[2]
-    worth, unit, f = floats[:n], floats[n : 2 * n], 2 * n
+    size, worth, unit, unknowns = t.size, t.worth, t.unit, t.unknowns
 
     # The unknowns lie between their bounds; q and the terms of all others are given.
-    unknowns = ints[:n]
     count = find_unknowns(vectors, z, unknowns)
     for k in range(n):
         worth[k] = abs(q[k])
@@ -314,11 +328,10 @@ def limit_terms(H, vectors, z, size, floats, ints):
                 worth[k] += abs(H[k, j] * z[j])
 
     # Each unknown takes its unit from the row that determines it; the worth of rows spreads through these units.
-    row_of = ints[n : 2 * n]
-    determine(H, z, size, unknowns, count, row_of, floats[f:], ints[2 * n :])
+    determine(H, z, count, t)
     for j in range(count):
         unit[j] = 0.0
-    spread(H, unknowns, count, row_of, unit, worth)
+    spread(H, unknowns, count, t.row_of, unit, worth)
 
     # Rows still worth nothing take the worth of their unknowns, each as large as the other rows allow.
     missing = True
@@ -372,17 +385,16 @@ def bearable(H, worth, column):
 
 
 @kernel
-def determine(H, z, size, unknowns, count, row_of, floats, ints):
+def determine(H, z, count, t):
     """Pair each unknown with one of the unknowns' rows, so that the product of their entries is largest.
 
     Hungarian method with shortest augmenting paths; a cost is -log2 of a term's part of its row. Slots are numbered
     from one, 0 is the row being placed. row_of[j] is -1 where the pattern of zeros leaves no row for unknown j.
     """
-    m = count
-    cost = cut(floats, 0, (m, m))
-    f = m * m
-    row_price, price, nearest = floats[f : f + m + 1], floats[f + m + 1 : f + 2 * m + 2], floats[f + 2 * m + 2 :]
-    taken, before, visited = ints[: m + 1], ints[m + 1 : 2 * m + 2], ints[2 * m + 2 :]
+    m, size, unknowns = count, t.size, t.unknowns
+    cost = cut(t.cost, 0, (m, m))
+    row_price, price, nearest = t.row_price, t.price, t.nearest
+    taken, before, visited = t.taken, t.before, t.visited
 
     # Costs, and first prices: the cheapest row of each column.
     for j in range(m + 1):
@@ -435,4 +447,4 @@ def determine(H, z, size, unknowns, count, row_of, floats, ints):
 
     # Slots back to rows.
     for j in range(m):
-        row_of[j] = unknowns[taken[j + 1] - 1] if taken[j + 1] > 0 else -1
+        t.row_of[j] = unknowns[taken[j + 1] - 1] if taken[j + 1] > 0 else -1
