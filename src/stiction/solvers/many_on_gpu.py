@@ -39,15 +39,13 @@ if TYPE_CHECKING:
 BINS = (4096, 9216, 24576)  # floats of a thread's workspace; a problem that needs more is left to the CPU
 INTS = 8  # floats for each int: problems need one for 13 to 15
 REGISTERS = 64  # of a thread, and the rest in its memory: what counts is how many threads wait for memory at once
-THREADS = 512  # of a block: its warps run the same code at the same time, which is far larger than any cache
+THREADS = 1024  # of a block: its warps run the same code at the same time, which is far larger than any cache
 FEW = 1 << 16  # a smaller batch has blocks of 64 threads, to occupy all of the GPU
-CHUNK = 1 << 17  # problems of a launch: four times what an H200 has in work at once
+CHUNK = 1 << 17  # problems of a launch: about what an H200 has in work at once
 CHUNK_BYTES = 1 << 28  # of the data of a launch, unless one problem has more
 STREAMS = 4  # and threads of the CPU, each with a chunk: two are solved while two are copied
-SHORT = (
-    8,
-    16,
-)  # Newton steps in the first launch, by starts: of a working set, where few need more, and of all contacts
+SHORT = (6, 16)  # Newton steps in the first launch, by starts: of a working set, and of all contacts
+AIM = 1e-2  # part of the tolerance at which a solve stops: last digits take more steps of some threads in each warp
 MANY = 512  # problems left by the first launch that are worth a second one; fewer are solved by the CPU
 # Columns of the table of geometries: lengths, then places in `numbers` and `indices`; and of the table of cases.
 N, M, TREES, JOINTS, GIVEN, ENTRIES, MASS, ROWS, JOINT_ROWS, JOINT_RATE, TREE_STARTS, SEGMENTS = range(12)
@@ -262,7 +260,7 @@ class Lane:
         count = len(batch.cases)
         threads = THREADS if count >= FEW else 64
         launch = launched(kernel, -(-count // threads), threads, self.stream)
-        launch(*given, settings.aim, settings.tolerance, settings.steps, *there)
+        launch(*given, AIM * settings.tolerance, settings.tolerance, settings.steps, *there)
         return there
 
     def receive(self, there: list[Any], answers: Answers) -> None:
