@@ -23,6 +23,8 @@ import stiction as st
 from stiction.problems.zoo import contact_families as families
 from stiction.solvers import many_on_gpu as gpu
 
+gpu.AIM, gpu.SHORT = 1e-4, (80, 80)  # as the CPU: the same steps, hence the same bits
+
 def told(here, there, **more):
     same = [bool(np.array_equal(one, other)) for one, other in zip(here[:4], there[:4], strict=True)]
     print(json.dumps({"same": same, "ok": there.ok, "left": there.left_by_gpu, "ones": there.one_by_one, **more}))
@@ -75,6 +77,25 @@ problems = [
 told(st.solve_many(problems, workers=1), st.solve_many(problems, on="cuda"), turns=turning.rows.shape[1])
 """)
     assert found == {"same": [True] * 4, "ok": True, "left": 1, "ones": 1, "turns": 6}
+
+
+@simulated
+def test_what_a_short_launch_leaves_gets_a_second_one():
+    """Two Newton steps solve some of these stacks; the second launch solves the others, and nothing is left."""
+    found = simulate("""
+gpu.SHORT, gpu.MANY, asked = (2, 2), 1, []
+launch = gpu.Lane.launch
+gpu.Lane.launch = lambda *given: asked.append(len(given[2].cases)) or launch(*given)
+problem = families.stack(2, 1)
+velocity = problem.velocity * np.linspace(0.0, 1.0, 4)[:, None]
+here, there = (st.solve_many(problem, velocity=velocity, **way) for way in ({"workers": 1}, {"on": "cuda"}))
+problems = [problem.replace(velocity=each) for each in velocity]
+told(here, st.solve_many(problems, on="cuda"), asked=asked, close=bool(np.allclose(here.velocity, there.velocity)))
+""")
+    assert found.pop("asked") == [4, 3, 4, 3]
+    assert found["ok"]
+    assert found["close"]
+    assert found["left"] == 0
 
 
 @simulated

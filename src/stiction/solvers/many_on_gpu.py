@@ -5,8 +5,9 @@ threads which do the same read and write side by side; its size is compiled in, 
 their sizes, one kernel each. Within a bin problems are sorted, so that threads of a warp have equal work.
 
 A warp waits for the slowest of its threads. So the first launch gives a problem few Newton steps, and if its contacts
-are crowded (`working_set`) it tries their working set alone; what is left, most often less than a hundredth, is solved
-in a second launch with as many steps as a CPU makes, and what is left then, or too little to launch, by the CPU.
+are crowded (`working_set`) it tries their working set alone. What is left of a chunk is solved in a second launch, with
+as many steps as a CPU makes, from data that is on the GPU already; what is left then, or too little to launch, is solved
+by the CPU.
 
 A batch goes through in chunks, by threads of the CPU that have a stream each: while one is solved, the answers of the
 last come back and the data of the next go out.
@@ -15,6 +16,7 @@ last come back and the data of the next go out.
 from __future__ import annotations
 
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,16 +40,14 @@ if TYPE_CHECKING:
 BINS = (4096, 9216, 24576)  # floats of a thread's workspace; a problem that needs more is left to the CPU
 INTS = 8  # floats for each int: problems need one for 13 to 15
 REGISTERS = 64  # of a thread, and the rest in its memory: what counts is how many threads wait for memory at once
-THREADS = 512  # of a block: its warps run the same code at the same time, which is far larger than any cache
+THREADS = 1024  # of a block: its warps run the same code at the same time, which is far larger than any cache
 FEW = 1 << 16  # a smaller batch has blocks of 64 threads, to occupy all of the GPU
-CHUNK = 1 << 17  # problems of a launch: four times what an H200 has in work at once
+CHUNK = 1 << 17  # problems of a launch: about what an H200 has in work at once
 CHUNK_BYTES = 1 << 28  # of the data of a launch, unless one problem has more
 STREAMS = 4  # and threads of the CPU, each with a chunk: two are solved while two are copied
-SHORT = (
-    8,
-    16,
-)  # Newton steps in the first launch, by starts: of a working set, where few need more, and of all contacts
-MANY = 512  # problems left by the first launch that are worth a second one; fewer are solved by the CPU
+SHORT = (6, 16)  # Newton steps in the first launch, by starts: of a working set, and of all contacts
+AIM = 1e-2  # part of the tolerance at which a solve stops: last digits take more steps of some threads in each warp
+MANY = 256  # problems that the first launch left of a chunk, worth a second one; fewer are solved by the CPU
 # Columns of the table of geometries: lengths, then places in `numbers` and `indices`; and of the table of cases.
 N, M, TREES, JOINTS, GIVEN, ENTRIES, MASS, ROWS, JOINT_ROWS, JOINT_RATE, TREE_STARTS, SEGMENTS = range(12)
 GEOMETRY, VELOCITY, FRICTION, GAP_RATE = range(4)
@@ -108,9 +108,17 @@ def made(kind: Kind) -> Any:
     return solve_cases_on_gpu
 
 
-@cache
+_compiling = Lock()
+
+
 def compiled(kind: Kind) -> Any:
-    """The kernel as it is launched: compiled in minutes, or read from disk."""
+    """The kernel as it is launched: compiled in minutes, by one thread, or read from disk."""
+    with _compiling:
+        return compiled_once(kind)
+
+
+@cache
+def compiled_once(kind: Kind) -> Any:
     numbers, indices, table = array_type(float64, 1), array_type(int64, 1), array_type(int64, 2)
     return launchable(
         made(kind),
@@ -253,15 +261,26 @@ class Lane:
             self.sent[name] = array, there
         return self.sent[name][1]
 
+    def solve(self, kind: Kind, batch: Batch, settings: Settings, answers: Answers) -> None:
+        """Solve a chunk; what takes longer than most, by itself."""
+        short = settings._replace(steps=SHORT[kind.starts])
+        self.receive(self.launch(compiled(kind), batch, short, answers), answers)
+        left = np.flatnonzero(answers.status == LEFT)
+        if len(left) >= MANY:
+            few = batch._replace(cases=batch.cases[left])
+            again = empty(len(left), answers.impulse.shape[1:], answers.velocity.shape[1])
+            self.receive(self.launch(compiled(kind._replace(starts=1)), few, settings, again), again)
+            put(again, left, answers)
+
     def launch(self, kernel: Any, batch: Batch, settings: Settings, answers: Answers) -> list[Any]:
         """Send a chunk and begin to solve it; returns where its answers will be."""
         given = [self.send(name, array) for name, array in batch._asdict().items()]
         there = [self.room(f"{name} after", array.shape, array.dtype) for name, array in answers._asdict().items()]
-        there[-1].copy_to_device(left(len(batch.cases)), stream=self.stream)
+        there[-1].copy_to_device(all_left(len(batch.cases)), stream=self.stream)
         count = len(batch.cases)
         threads = THREADS if count >= FEW else 64
         launch = launched(kernel, -(-count // threads), threads, self.stream)
-        launch(*given, settings.aim, settings.tolerance, settings.steps, *there)
+        launch(*given, AIM * settings.tolerance, settings.tolerance, settings.steps, *there)
         return there
 
     def receive(self, there: list[Any], answers: Answers) -> None:
@@ -271,8 +290,7 @@ class Lane:
         self.stream.synchronize()
 
 
-@cache
-def left(count: int) -> NDArray[np.int64]:
+def all_left(count: int) -> NDArray[np.int64]:
     """The statuses of so many problems before they are solved."""
     return np.full(count, LEFT)
 
@@ -281,9 +299,10 @@ _lanes: list[Lane] = []  # those that nobody uses: to allocate memory of a GPU t
 
 
 def run(
-    chunks: Sequence[Any], take: Callable[[Any], tuple[Batch, Answers, Any]], kernel: Any, settings: Settings
+    chunks: Sequence[Any], take: Callable[[Any], tuple[Batch, Answers, Any]], kind: Kind, settings: Settings
 ) -> None:
     """Solve chunks, several at a time; take: makes a chunk's data, memory for answers, and what to do with these."""
+    compiled(kind)
     used: list[Lane] = []
 
     def one(number: int) -> None:
@@ -292,8 +311,8 @@ def run(
             lane = _lanes.pop()
         except IndexError:
             lane = Lane()
-        lane.receive(lane.launch(kernel, batch, settings, answers), answers)
         used.append(lane)
+        lane.solve(kind, batch, settings, answers)
         _lanes.append(lane)
         then()
 
@@ -307,28 +326,10 @@ def run(
 def solve_loads(problem: ContactProblem, loads: Sequence[NDArray[np.float64]], settings: Settings, to: Answers) -> None:
     """One geometry; loads: velocity, friction and gap_rate, one row for each case or one for all."""
     shape = shape_of(problem)
-    floats, d = bin_of(shape), shape[-1]
+    floats, count = bin_of(shape), len(to.status)
     if not floats:
         return
-    one = geometries([problem], [shape])
-    starts = starts_of(problem)
-    launch_loads(one, loads, Kind(floats, d, starts), settings._replace(steps=SHORT[starts]), to)
-    left = np.flatnonzero(to.status == LEFT)
-    if len(left) < MANY:
-        return
-
-    # What takes longer, by itself.
-    few = [rows[left] if len(rows) > 1 else rows for rows in loads]
-    answers = empty(len(left), to.impulse.shape[1:], to.velocity.shape[1])
-    launch_loads(one, few, Kind(floats, d, 1), settings, answers)
-    put(answers, left, to)
-
-
-def launch_loads(
-    one: Geometries, loads: Sequence[NDArray[np.float64]], kind: Kind, settings: Settings, to: Answers
-) -> None:
-    """Solve cases of one geometry in chunks."""
-    count = len(to.status)
+    table, numbers, indices = geometries([problem], [shape])
     whole = [np.ascontiguousarray(rows) for rows in loads]
     alike = [rows.reshape(-1) if len(rows) == 1 else None for rows in whole]
     cases = np.zeros((min(CHUNK, count), 4), np.int64)
@@ -340,9 +341,9 @@ def launch_loads(
         parts = [each if each is not None else rows[part].reshape(-1) for each, rows in zip(alike, whole, strict=True)]
         ours = cases if begin + CHUNK <= count else cases[: count - begin]
         answers = Answers(to.impulse[part], to.velocity[part], to.residual[part], to.status[part])
-        return Batch(one.shapes, ours, one.numbers, one.indices, *parts), answers, lambda: None
+        return Batch(table, ours, numbers, indices, *parts), answers, lambda: None
 
-    run(range(0, count, CHUNK), take, compiled(kind), settings)
+    run(range(0, count, CHUNK), take, Kind(floats, shape[-1], starts_of(problem)), settings)
 
 
 def empty(count: int, size: tuple[int, ...], m: int) -> Answers:
@@ -366,30 +367,16 @@ def solve_listed(problems: Sequence[ContactProblem], which: Sequence[int], setti
         floats = bin_of(shapes[k])
         if floats:
             bins.setdefault(Kind(floats, shapes[k][-1], starts_of(problems[k])), []).append(k)
-    for kind, members in bins.items():
-        launch_listed(problems, members, shapes, kind, settings._replace(steps=SHORT[kind.starts]), to)
-        left = [k for k in members if to.status[k] == LEFT]
-        if len(left) >= MANY:
-            launch_listed(problems, left, shapes, kind._replace(starts=1), settings, to)
-
-
-def launch_listed(
-    problems: Sequence[ContactProblem],
-    members: list[int],
-    shapes: dict[int, tuple[int, ...]],
-    kind: Kind,
-    settings: Settings,
-    to: Answers,
-) -> None:
-    """Solve problems of one kind in chunks; alike ones side by side, so that threads of a warp have equal work."""
 
     def take(chunk: list[int]) -> tuple[Batch, Answers, Any]:
         mine = [shapes[k] for k in chunk]
         n, m = max(shape[N] for shape in mine), max(shape[M] for shape in mine)
-        answers = empty(len(chunk), (n, kind.d), m)
+        answers = empty(len(chunk), (n, mine[0][-1]), m)
         return batch_of([problems[k] for k in chunk], mine), answers, lambda: put(answers, np.array(chunk), to)
 
-    run(chunks_of(sorted(members, key=shapes.__getitem__), shapes), take, compiled(kind), settings)
+    # Alike problems side by side, so that threads of a warp have equal work.
+    for kind, members in bins.items():
+        run(chunks_of(sorted(members, key=shapes.__getitem__), shapes), take, kind, settings)
 
 
 def chunks_of(members: list[int], shapes: dict[int, tuple[int, ...]]) -> list[list[int]]:
