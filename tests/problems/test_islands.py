@@ -1,11 +1,20 @@
 """Problems fall apart where nothing touches, and say the same in parts as together."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
+import scipy
 
 import stiction as st
 from stiction.problems.islands import islands
-from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, chain, heap, stack
+from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, chain, heap, heap_delassus, stack
+
+
+class Answer(NamedTuple):
+    impulse: Any
+    velocity: Any
+    joint_impulse: Any
 
 
 def beside(*problems):
@@ -92,3 +101,25 @@ def posed_alone():
 
 def test_nothing():
     assert len(islands(st.ContactProblem.from_bodies([], [], [], [], [], []))) == 1
+
+
+def test_a_delassus_matrix_that_falls_apart_has_the_answer_of_the_undivided_problem():
+    parts = [heap_delassus(2, 0), heap_delassus(3, 1)]
+    n = sum(p.n for p in parts)
+    shuffle = np.random.default_rng(0).permutation(n)
+    places = (3 * shuffle[:, None] + np.arange(3)).ravel()
+    W = scipy.linalg.block_diag(*(p.delassus for p in parts))[np.ix_(places, places)]
+    q, mu = np.concatenate([p.offset for p in parts])[places], np.concatenate([p.friction for p in parts])[shuffle]
+    together = st.ContactProblem.from_delassus(W, q, mu)
+    assert len(islands(together)) == 2
+    divided, undivided = st.solve(together), st.solve(together, st.ConeNewton(tolerance=1e-12))
+    np.testing.assert_allclose(divided.contact_velocity, undivided.contact_velocity, atol=1e-9 * np.abs(q).max())
+
+
+def test_neither_a_judge_nor_a_response_factors_the_delassus_matrix_of_the_whole(monkeypatch):
+    problem = heap_delassus(3, 0)
+    impulse = st.solve(problem).impulse
+    fresh = st.ContactProblem.from_delassus(problem.delassus, problem.offset, problem.friction)
+    monkeypatch.setattr("stiction.problems.normal_form.semidefinite_factor", None)
+    velocity, joint_impulse = fresh.respond(impulse)
+    assert st.certify(fresh, Answer(impulse, velocity, joint_impulse)).residual < 1e-9

@@ -70,15 +70,16 @@ def test_nothing_is_tried_twice():
         assert len(set(chain)) == len(chain)
 
 
-def test_the_last_attempts_are_not_made_with_many_contacts():
+def test_pyramids_are_not_asked_with_many_contacts():
     few, many = cone_chain(1e-12, False, False), cone_chain(1e-12, True, False)
-    assert few[: len(many)] == many
-    assert [str(attempt) for attempt in few[len(many) :]] == [
+    assert [str(attempt) for attempt in many] == ["ConeNewton", "ConeNewton, begun afresh"]
+    assert [str(attempt) for attempt in few[4:]] == [
         "ConeNewton, begun afresh",
         "ConeNewton, begun at the best of these",
         "Baraff",
     ]
     assert st.Auto().order(heap(6, 1)) == few
+    assert st.Auto().order(heap(14, 1)) == many  # 108 contacts
 
 
 def test_answers_for_pyramids_help_where_cycles_fail():

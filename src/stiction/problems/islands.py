@@ -94,6 +94,7 @@ def part(problem: ContactProblem, of_velocity: NDArray[np.int64], of_contact: ND
         "offset": None,
         "dim": problem.dim,
         "ratio": None if problem.ratio is None else problem.ratio[contacts],
+        "labels": (np.full(len(velocities), min(k, 0)), np.zeros(len(contacts), np.int64)),  # one island, or none
     }
     return Island(from_fields(fields | dynamics(problem, contacts, inside, velocities)), contacts, velocities, joints)
 

@@ -45,6 +45,8 @@ NOISE_ROW = 1e-10  # a bilateral row smaller than this, over the largest, is rou
 EXACTLY = 1e-12  # part of a redundant row beyond the others' span that is rounding
 CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
+FACTORED = 1e-12  # error of its factors, in units of its largest entry: solvers correct what is left (`corrected`)
+ROUNDING = 4.5e-16  # of its entries: pivots below this times its size are left out
 INDEFINITE = 1e-3  # in the same units: smaller negative eigenvalues are rounding errors of a printed file
 ROUNDED = 1e-6  # a free velocity below this part of its bodies' whole motion may be rounding left by cancellation
 SMALL = 6  # shorter runs are not cut
@@ -147,21 +149,15 @@ def white_of(problem: ContactProblem, mass: NDArray[np.float64], dependent: floa
 
 
 def of_delassus(problem: ContactProblem) -> Whitened:
-    """Factor W = L Lᵀ by its eigenvalues; L represents the symmetric part only (the judge uses W itself)."""
+    """Factor W = L Lᵀ; L represents the symmetric part only (the judge uses W itself)."""
     assert problem.delassus is not None
     assert problem.offset is not None
     n = problem.n
     # Contacts are brought to one size first, or light ones drown in the rounding errors of heavy ones.
-    size = np.sqrt(problem.delassus.diagonal().reshape(n, 3).sum(axis=1) / 3.0)
-    size = np.repeat(np.where(size > 0.0, size, 1.0), 3)
-    values, vectors = np.linalg.eigh(0.5 * (problem.delassus + problem.delassus.T) / np.outer(size, size))
-    largest = values.max(initial=0.0)
-    if (values < -INDEFINITE * largest).any():
-        least = values[0] / largest
-        raise InvalidProblem(f"from_delassus: W must be positive semidefinite, but has an eigenvalue of {least:g} max")
-    large = values > ZERO_EIGENVALUE * largest
-    width = int(large.sum())
-    rows = (size[:, None] * vectors[:, large] * np.sqrt(values[large])).reshape(n, 3, width)
+    size = np.repeat(1.0 / delassus_scale(problem.delassus), 3)
+    factor = semidefinite_factor(0.5 * (problem.delassus + problem.delassus.T) / np.outer(size, size))
+    width = factor.shape[1]
+    rows = (size[:, None] * factor).reshape(n, 3, width)
     segments = np.tile(np.array([0, width, 0, 0]), (n, 1))
     segments.flags.writeable = False
     rows, bias = np.ascontiguousarray(rows), problem.offset.reshape(n, 3).copy()
@@ -175,6 +171,37 @@ def of_delassus(problem: ContactProblem) -> Whitened:
     return Whitened(
         rows, segments, np.zeros(width), bias, problem.friction, scale, tau, pace, NO_ROWS, NONE, NO_ROWS, None,
     )  # fmt: skip
+
+
+def delassus_scale(W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """s of each contact where only W is known; 1 of a contact that does not respond."""
+    size = np.sqrt(W.diagonal().reshape(-1, 3).sum(axis=1) / 3.0)
+    return np.asarray(1.0 / np.where(size > 0.0, size, 1.0))
+
+
+def semidefinite_factor(W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(3n, rank) L with W = L Lᵀ.
+
+    By Cholesky's method with pivoting, a tenth of the work of an eigendecomposition. A printed W, semidefinite up to
+    its last digits only, leaves more than rounding there; of that one its positive eigenvalues are taken.
+    """
+    from scipy.linalg.lapack import dpstrf
+
+    if not len(W):
+        return W
+    most = W.diagonal().max(initial=0.0)
+    triangle, pivots, rank, _ = dpstrf(W, lower=1, tol=max(ZERO_EIGENVALUE, len(W) * ROUNDING) * most)
+    factor = np.zeros((len(W), rank))
+    factor[pivots - 1] = np.tril(triangle[:, :rank])
+    if np.abs(W - factor @ factor.T).max(initial=0.0) <= FACTORED * most:
+        return factor
+    values, vectors = np.linalg.eigh(W)
+    largest = values.max(initial=0.0)
+    if (values < -INDEFINITE * largest).any():
+        least = values[0] / largest
+        raise InvalidProblem(f"from_delassus: W must be positive semidefinite, but has an eigenvalue of {least:g} max")
+    large = values > ZERO_EIGENVALUE * largest
+    return np.asarray(vectors[:, large] * np.sqrt(values[large]))
 
 
 def paces(free: NDArray[np.float64], label: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

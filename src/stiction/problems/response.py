@@ -37,6 +37,8 @@ scratch_sizes, scratch_views = layout(Scratch, "d", "m", "j", "given")
 def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """v = M⁻¹ of all impulses from v_free, and the joint impulses that keep J v + joint_rate = 0."""
     velocity, joint_impulse = np.empty(problem.m), np.zeros(len(problem.joints))
+    if problem.mass is None:  # nothing but contacts is known to move
+        return velocity, joint_impulse
     white = problem.whitened
     if white.record is not None:
         sizes = problem.rows.shape[1], problem.m, len(problem.joints), problem.rows.shape[2]

@@ -191,26 +191,36 @@ def judge_contact(
     least: velocity scale, in m/s, of an island in Delassus form of which nothing is known to move
     """
     from stiction.problems.islands import islands
-    from stiction.problems.normal_form import paces
+    from stiction.problems.normal_form import delassus_scale, paces
 
     if problem.mass is None or problem.mass.ndim == 2:
         parts = islands(problem)
         if len(parts) > 1:
             return judge_apart(problem, parts, velocity, impulse, joint_impulse)
-    n, m, white, law = problem.n, problem.m, problem.whitened, problem.law.numbers
+    n, m, law = problem.n, problem.m, problem.law.numbers
     u, mode = np.empty(impulse.shape), np.empty(n, np.int64)
     viscosity = problem.friction if not problem.law.viscous or problem.viscosity is None else problem.viscosity
     slip = UNKNOWN if problem.slip is None else problem.slip
-    if white.record is None:
-        assert problem.delassus is not None
+    if problem.delassus is not None:
         assert problem.offset is not None
         free = problem.offset.reshape(n, 3)
         u[:] = free + (problem.delassus @ impulse.ravel()).reshape(n, 3)
         size = float(paces(free, problem.labels[1])[1].max(initial=0.0))
         found = kernels().judge_delassus(
-            law, problem.friction, viscosity, slip, white.scale, size, least, free, impulse, u, mode
+            law,
+            problem.friction,
+            viscosity,
+            slip,
+            delassus_scale(problem.delassus),
+            size,
+            least,
+            free,
+            impulse,
+            u,
+            mode,
         )
     else:
+        white = problem.whitened
         scratch = kernels().judging_views(m, np.empty(kernels().judging_sizes(m)[0]), NO_PLACES)
         found = kernels().judge_problem(
             law, viscosity, slip, problem.posed, white.record, scratch, velocity, impulse, joint_impulse, u, mode,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 AIM = 1e-4  # part of the tolerance
 TOLERANCE = 1e-8  # of a certificate, unless another is asked for
 ROUNDING = 1e-15  # the least aim that can be reached
-MANY = 400  # contacts beyond which the cone's last attempts, which may take minutes, are not made
+MANY = 100  # contacts of an island beyond which pyramids, whose answers may take minutes, are not asked
 
 # Solvers to try under each law, the first choice first.
 CHAINS = {
@@ -49,17 +49,17 @@ SLIDING = (Attempt(Baraff()),)  # where the direction of sliding is known
 
 @cache
 def cone_chain(aim: float, many: bool, turning: bool) -> tuple[Attempt, ...]:
-    """Newton's method by itself, then from answers for pyramids; unless contacts are many, patiently, and Baraff.
+    """Newton's method by itself; then from answers for pyramids, patiently, and Baraff, or if contacts are many afresh.
 
     turning: with torsional or rolling friction, which pyramids and Baraff do not take
     """
     newton = ConeNewton(tolerance=aim)
     short, patient = replace(newton, max_cycles=5), replace(newton, max_cycles=80)
+    if many:
+        return Attempt(newton), Attempt(newton, "afresh")
     chain: tuple[Attempt, ...] = (Attempt(newton),)
     if not turning:
         chain += tuple(Attempt(short, Coulomb(facets=facets)) for facets in (16, 8, 64))
-    if many:
-        return chain
     chain += (Attempt(patient, "afresh"), Attempt(patient, "best"))
     return chain if turning else (*chain, Attempt(Baraff()))
 

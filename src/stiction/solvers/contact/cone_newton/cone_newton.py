@@ -11,10 +11,10 @@ three more tangents: the disc is a ball in five directions, or one for each part
 
 Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
 sweeps of exact one-contact solves come first. If Newton's method stalls, cycles start it again from the best point
-after more sweeps, Anderson-accelerated sweeps, proximal steps, or a perturbation. After a round of these, contacts are
-scaled by their loads, the best point is forgotten, and a new round begins. There is no guarantee, since friction is not
-monotone; a solve that misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from solutions for friction
-pyramids, and tries more cycles.
+after more sweeps, Anderson-accelerated sweeps, proximal steps (on large islands a walk of them in units of the loads,
+`walk`), or a perturbation. After a round of these, contacts are scaled by their loads, the best point is forgotten, and
+a new round begins. There is no guarantee, since friction is not monotone; a solve that misses its tolerance returns
+MAX_ITERATIONS, and `Auto` then starts from solutions for friction pyramids, and tries more cycles.
 
 [AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
 """
@@ -22,7 +22,6 @@ pyramids, and tries more cycles.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from typing import Annotated as Array
 
@@ -31,7 +30,7 @@ import numpy as np
 from stiction.arrays.compiled import in_callers, kernel, shared, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
-from stiction.arrays.vectors import ZEROS, at, largest, over, plus, put, times
+from stiction.arrays.vectors import ZEROS, at, largest, plus, put, times
 from stiction.problems.normal_form import SMALL, trim
 from stiction.solvers.contact.cone_newton.anderson import Memory, accelerated_sweeps
 from stiction.solvers.contact.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
@@ -53,6 +52,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     DIVERGED,
     EXACT,
     FIRST_SWEEPS,
+    LARGE,
     LAST_DIGIT,
     LEAST_RESIDUAL,
     MARGIN,
@@ -67,8 +67,10 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     STAGES,
     STALL_FACTOR,
     STALL_LIMIT,
+    WALK_STEPS,
     WARM_SOFTNESS,
 )
+from stiction.solvers.contact.cone_newton.walk import balance, keep_better, walk
 from stiction.solvers.contact.cone_newton.working_set import few, group
 from stiction.solvers.contact.delassus import corrected
 from stiction.solvers.contract import STATUS, ContactProposal, Contract
@@ -285,6 +287,11 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
             least, _ = accelerated_sweeps(contacts, now, best, least, memory, enough, sweeps)
             copy_rows(best, now.p)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
+        elif stage == 3 and len(p) > LARGE:
+            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, WALK_STEPS, p)
+            steps += count
+            copy_rows(now.p, best)
+            least, _ = evaluate(contacts, now)
         elif stage == 3:
             least, count = proximal(contacts, search, system, least, MARGIN * enough, PROXIMAL_STEPS)
             steps += count
@@ -418,51 +425,10 @@ def rounding(contacts, p):
 
 
 @kernel
-def keep_better(contacts, point, weight, violation, p):
-    """Keep the point's impulses in p, without stretches, if they violate the law less; returns the lesser violation."""
-    # Violation without stretches, in the judge's units; NaN becomes the largest.
-    most, zero = 0.0, contacts.zero
-    for i in range(len(p)):
-        c = contacts.stretch[i]
-        p_i, u_i = times(c, at(point.p, i, zero)), over(at(point.u, i, zero), c)
-        worst, _ = alart_curnier(p_i, u_i, contacts.friction[i], contacts.apart)
-        worst *= weight[i]
-        if not worst <= most:
-            most = worst
-
-    # Keep the impulses if they are better.
-    if not most < violation:
-        return violation
-    for i in range(len(p)):
-        put(p, i, times(contacts.stretch[i], at(point.p, i, zero)))
-    return most
-
-
-@kernel
 def sweep_often(contacts, point, times, accuracy):
     """Several sweeps."""
     for _ in range(times):
         sweep(contacts, point, accuracy)
-
-
-@kernel
-def balance(contacts, p):
-    """Stretch contacts by the square root of their load, so that impulses and velocities are of similar size.
-
-    A light block between heavy ones moves easily by itself, but carries their load: in units of its own response, its
-    velocity is negligible beside its impulse in p - u, and would hardly ever decide its mode.
-    """
-    for i in range(len(p)):
-        # Rows and velocities grow by the factor, D_i by its square.
-        stretch = sqrt(max(largest(at(p, i, contacts.zero)), 1.0))
-        factor = stretch / contacts.stretch[i]
-        contacts.stretch[i] = stretch
-        for a in range(contacts.rows.shape[1]):
-            contacts.offset[i, a] *= factor
-            for b in range(contacts.rows.shape[1]):
-                contacts.delassus[i, a, b] *= factor * factor
-            for k in range(contacts.rows.shape[2]):
-                contacts.rows[i, a, k] *= factor
 
 
 @kernel

@@ -113,3 +113,19 @@ STAGE_LENGTH = 0.3
 SHRINK, GROW, CAREFUL = 0.5, 4.0, 0.25
 # Newton steps of a stage, trials of each, and the part of the first residual at which a stage ends.
 STAGE_STEPS, STAGE_TRIALS, STAGE_PART = 10, 6, 0.1
+
+# Walks in units of the loads (`walk`).
+
+# Contacts beyond which a walk takes the place of a cycle's proximal steps. On fewer contacts these do as well.
+LARGE = 40
+# Newton steps of a walk; random heaps of 100 bodies take 600 to 6000. A larger limit makes a step that fails dearer.
+WALK_STEPS = 3000
+# ε that a walk begins with, and the largest: in units of the loads, stages of this size hardly change a mode.
+FIRST_WALK, LARGEST_WALK = 1.0, 10.0
+# Change of an impulse that a stage is meant to make, in units of the root of its load: such that it about doubles.
+WALK_LENGTH = 1.0
+# ε shrinks at most by this factor after a stage that failed; the factor itself by RELAX with each stage, down to
+# LEAST_CARE. Without such care the next stage fails again.
+WALK_CARE, RELAX, LEAST_CARE = 0.7, 0.9, 0.02
+# Violation, over that of the last attempt, at which Newton's method is tried, and its steps.
+WALK_DROP, WALK_NEWTON = 0.1, 20
