@@ -6,8 +6,8 @@ their sizes, one kernel each. Within a bin problems are sorted, so that threads 
 
 A warp waits for the slowest of its threads. So the first launch gives a problem few Newton steps, and if its contacts
 are crowded (`working_set`) it tries their working set alone. What is left of a chunk is solved in a second launch, with
-as many steps as a CPU makes, from data that is on the GPU already; what is left then, or too little to launch, is solved
-by the CPU.
+as many steps as a CPU makes, from data that is on the GPU already; what is left then, or too little to launch, goes to
+the CPU.
 
 A batch goes through in chunks, by threads of the CPU that have a stream each: while one is solved, the answers of the
 last come back and the data of the next go out.
