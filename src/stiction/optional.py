@@ -117,7 +117,13 @@ def jax() -> ModuleType:
 def numba_cuda() -> ModuleType:
     """numba-cuda's `numba.cuda`, where there is a GPU, or its simulator."""
     _require("numba_cuda", use="solves on a GPU", extra="cuda")
-    cuda = import_module("numba.cuda")
+    try:
+        cuda = import_module("numba.cuda")
+        if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "0":
+            import_module("numba.cuda.np.arrayobj")  # fails where NumPy is newer than it knows
+    except (AttributeError, ImportError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise MissingDependency(f"numba-cuda cannot be loaded ({reason}): use on='cpu'") from error
     if not cuda.is_available():
         raise MissingDependency("solves on a GPU need an NVIDIA GPU and its driver, and none was found: use on='cpu'")
     return cuda

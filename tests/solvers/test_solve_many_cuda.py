@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -132,4 +133,18 @@ def test_without_a_gpu_that_is_said(monkeypatch):
 
     monkeypatch.setattr(cuda, "is_available", lambda: False)
     with pytest.raises(st.MissingDependency, match="need an NVIDIA GPU and its driver, .*: use on='cpu'"):
+        st.solve_many(families.peg(2, 1), on="cuda")
+
+
+@simulated
+def test_a_numba_cuda_that_cannot_be_loaded_is_named(monkeypatch):
+    from stiction import optional
+
+    def broken(name):
+        if name == "numba.cuda":
+            raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+        return importlib.import_module(name)
+
+    monkeypatch.setattr(optional, "import_module", broken)
+    with pytest.raises(st.MissingDependency, match=r"numba-cuda cannot be loaded \(.*row_stack'\): use on='cpu'"):
         st.solve_many(families.peg(2, 1), on="cuda")
