@@ -23,7 +23,7 @@ from numba.core import config
 from numba.core.errors import NumbaPerformanceWarning
 
 from stiction.arrays.compiled import Target
-from stiction.arrays.kernel_cache import ADVICE, checked, places, stamp_of, title, warn_once, write_whole
+from stiction.arrays.kernel_cache import ADVICE, places, read, stamp_of, title, warn_once, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,21 +125,12 @@ class GpuCache:
         """What an earlier process compiled; None if there is none that can be read."""
         target_context.refresh()  # what is unpickled refers to types that this registers
         name, key = self.filed(sig, target_context.codegen())
-        for folder in places().folders if name else ():
-            path = folder / name
-            try:
-                found = path.read_bytes()
-            except OSError:
-                continue
-            try:
-                kept, payload = pickle.loads(checked(found))
-                if kept == key:
-                    return _Kernel._rebuild(**payload)
-            except Exception as error:  # damage shows itself in every way that unpickling can fail
-                warn_once(f"a compiled kernel is damaged and is compiled anew: {path} ({error})")
-                with contextlib.suppress(OSError):
-                    path.unlink()
-        return None
+
+        def understood(content: bytes) -> Any:
+            kept, payload = pickle.loads(content)
+            return _Kernel._rebuild(**payload) if kept == key else None
+
+        return read(name, understood) if name else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         where = places()

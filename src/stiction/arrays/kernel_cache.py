@@ -34,6 +34,8 @@ from stiction.arrays.calls import Code
 from stiction.arrays.sources import PACKAGE, sources
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stiction.arrays.compiled import Kernel
 
 KEPT = 3  # states of the sources whose kernels are kept; the others belong to older ones
@@ -54,21 +56,32 @@ class Made(NamedTuple):
 def kept(kernel: Kernel, kinds: str) -> Code | None:
     """The code that an earlier process compiled; None if there is none that can be read."""
     name, key = filed(kernel, kinds)
-    for folder in places().folders if name else ():
+
+    def understood(content: bytes) -> Code | None:
+        head, machine_code = content.split(b"\n", 1)
+        written, entry, symbol, results = json.loads(head)
+        return loaded(Made(entry, symbol, results, machine_code)) if written == key else None
+
+    return read(name, understood) if name else None
+
+
+def read(name: str, understood: Callable[[bytes], Any]) -> Any:
+    """What a file holds, in the first folder that has one which is understood; None if there is none."""
+    for folder in places().folders:
         path = folder / name
         try:
-            found = path.read_bytes()
+            content = path.read_bytes()
         except OSError:
             continue
         try:
-            head, machine_code = checked(found).split(b"\n", 1)
-            written, entry, symbol, results = json.loads(head)
-            if written == key:
-                return loaded(Made(entry, symbol, results, machine_code))
+            found = understood(checked(content))
         except Exception as error:  # damage shows itself in every way that reading can fail
             warn_once(f"a compiled kernel is damaged and is compiled anew: {path} ({type(error).__name__}: {error})")
             with contextlib.suppress(OSError):
                 path.unlink()
+            continue
+        if found is not None:
+            return found
     return None
 
 
