@@ -118,9 +118,6 @@ class GpuCache:
         folder = places().folder
         return None if folder is None else str(folder)
 
-    def enable(self) -> None:
-        """It always is, and numba-cuda need not ask."""
-
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What an earlier process compiled; None if there is none that can be read."""
         target_context.refresh()  # what is unpickled refers to types that this registers
