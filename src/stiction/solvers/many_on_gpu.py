@@ -67,9 +67,9 @@ def made(kind: Kind) -> Any:
     ints, zero = floats // INTS, ZEROS[d]
 
     def solve_cases_on_gpu(
-        shapes, cases, numbers, indices, velocities, frictions, gap_rates, aim, tolerance, steps, impulse, velocity,
-        residual, status,
-    ):  # fmt: skip
+        shapes: Any, cases: Any, numbers: Any, indices: Any, velocities: Any, frictions: Any, gap_rates: Any, aim: Any,
+        tolerance: Any, steps: Any, impulse: Any, velocity: Any, residual: Any, status: Any,
+    ) -> None:  # fmt: skip
         k = cuda.grid(1)
         if k >= len(status):
             return
