@@ -11,10 +11,11 @@ three more tangents: the disc is a ball in five directions, or one for each part
 
 Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
 sweeps of exact one-contact solves come first. If Newton's method stalls, cycles start it again from the best point
-after more sweeps, Anderson-accelerated sweeps, proximal steps (on large islands a walk of them in units of the loads,
-`walk`), or a perturbation. After a round of these, contacts are scaled by their loads, the best point is forgotten, and
-a new round begins. There is no guarantee, since friction is not monotone; a solve that misses its tolerance returns
-MAX_ITERATIONS, and `Auto` then starts from solutions for friction pyramids, and tries more cycles.
+after more sweeps, Anderson-accelerated sweeps, proximal steps (on large islands and in every second round a walk of
+them in units of the loads, `walk`), or a perturbation. After a round of these, contacts are scaled by their loads, the
+best point is forgotten, and a new round begins. There is no guarantee, since friction is not monotone; a solve that
+misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from solutions for friction pyramids, and tries more
+cycles.
 
 [AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
 """
@@ -287,7 +288,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
             least, _ = accelerated_sweeps(contacts, now, best, least, memory, enough, sweeps)
             copy_rows(best, now.p)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
-        elif stage == 3 and len(p) > LARGE:
+        elif stage == 3 and (len(p) > LARGE or cycle // STAGES % 2 == 1):
             violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, WALK_STEPS, p)
             steps += count
             copy_rows(now.p, best)

@@ -116,8 +116,9 @@ STAGE_STEPS, STAGE_TRIALS, STAGE_PART = 10, 6, 0.1
 
 # Walks in units of the loads (`walk`).
 
-# Contacts beyond which a walk takes the place of a cycle's proximal steps. On fewer contacts these do as well.
-LARGE = 40
+# Contacts beyond which a walk takes the place of proximal steps in every round, not in every second one. With fewer
+# contacts proximal steps mostly do, and cost less.
+LARGE = 200
 # Newton steps of a walk; random heaps of 100 bodies take 600 to 6000. A larger limit makes a step that fails dearer.
 WALK_STEPS = 3000
 # ε that a walk begins with, and the largest: in units of the loads, stages of this size hardly change a mode.

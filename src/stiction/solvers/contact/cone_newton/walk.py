@@ -1,4 +1,4 @@
-"""A walk of proximal stages in units of the loads, for large islands on which Newton's method stalls.
+"""A walk of proximal stages in units of the loads, where Newton's method stalls, on large islands above all.
 
 In a heap that is wedged, impulses are hundreds of times those that would stop a contact alone, and more rows stick than
 there are velocities. From small impulses the residual then stays at a hundredth for long, while impulses grow along
