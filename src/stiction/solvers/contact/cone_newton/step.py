@@ -67,11 +67,13 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
     # The merit is the squared norm of the residual.
     now, trial, merits = search.now, search.trial, search.merits
     largest, merit = evaluate_map(contacts, now, box)
+    moving = fair > enough and largest > NEAR  # what is nearly at rest is to come to rest: all digits count
+    fair = fair if moving else enough
     if largest < least:
         least = largest
         copy_rows(now.p, search.best)
     remember_only(merit, merits)
-    lowest, slow, failures, soft, stiff = merit, 0, 0, softness, softness <= WARM_SOFTNESS
+    lowest, slow, failures, soft, stiff = merit, 0, 0, softness, moving and softness <= WARM_SOFTNESS
     for step in range(1, max_steps + 1):
         if least <= enough:
             return least, step - 1
@@ -84,7 +86,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
 
         # Nonmonotone line search by halving [GrippoLamparielloLucidi1986]; the full step is refined first.
         length, before, here = 1.0, largest, merit
-        reference = min(highest(merits), LEAP * merit) if least <= NEAR else highest(merits)
+        reference = min(highest(merits), LEAP * merit) if moving and least <= NEAR else highest(merits)
         for attempt in range(TRIALS):
             move(now, length, search.direction, trial)
             largest, merit = evaluate_map(contacts, trial, box)

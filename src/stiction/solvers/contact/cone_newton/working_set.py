@@ -27,6 +27,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     DIVERGED,
     MARGIN,
     MAX_ROUNDS,
+    NEAR,
     PICKS,
     ROUGH,
     SOFTNESS,
@@ -90,13 +91,14 @@ def few(whole, groups, count, warm, enough, fair, max_steps, contacts, search, s
         some, first = first_contacts(contacts, k), first_points(search, k)
         least, _ = evaluate(some, first.now)
         copy_rows(first.now.p, first.best)
+        accepted = fair if least > NEAR else enough
         laws, aim = first_laws(system, k), MARGIN * enough
         least, more = newton(some, first, laws, least, aim, fair, softness, max_steps, False)
         steps += more
         copy_rows(first.best, first.now.p)
         into_cone(first.now.p, some)
         least, _ = evaluate(some, first.now)
-        if not least <= fair:
+        if not least <= accepted:
             return False, steps, least
         before = k
         k = take_in(whole, groups, count, enough, k, contacts, search.now, system.mode, chosen, taken)
