@@ -369,6 +369,13 @@ def test_a_vertex_of_impulses_is_no_kink():
     assert found.margin.min() > 0.1
 
 
+@pytest.mark.parametrize("name", ["peg-frictionless", "peg-mixed"])
+def test_contacts_without_friction_share_a_load_too(name):
+    """Projections do not find a margin for each; the linear program does, and must not ask for friction there."""
+    found = st.differentiate(st.solve(CONTACT_FAMILIES[name](0)))
+    assert not found.kinks
+
+
 def test_delassus_form():
     """The same problem by mass and by Delassus matrix: contact velocities and impulses change alike."""
     whole = point([3.0, 4.0, -2.0])

@@ -114,7 +114,8 @@ def test_against_differences_of_the_step(case):
     found = st.linearize(model, data)
     assert found.smooth, found.reason
     A, B = found
-    expected = differences(model, data)
+    # Whole steps of the ball curve within 1e-6 m: their differences converge with the square of their length.
+    expected = differences(model, data, eps=1e-7 if "rolls" in case else 1e-6)
     size = np.abs(expected[0]).max()
     assert pytest.approx(expected[0], abs=1e-6 * size) == A
     assert pytest.approx(expected[1], abs=1e-6 * np.abs(expected[1]).max(initial=1.0)) == B

@@ -372,8 +372,8 @@ def shared_inside(
                 owner.append(i)
             continue
         for first, end in (part_of(each, apart, d) for each in range(parts(apart, d))):
-            if modes.g[i, first - 1 : end - 1].any():
-                continue  # it slides
+            if mode[i] == NORMAL or modes.g[i, first - 1 : end - 1].any():
+                continue  # without friction, or it slides
             normals, distance = inner_sides(shape, end - first)
             for normal, size in zip(normals, distance, strict=True):
                 row = np.zeros(d)

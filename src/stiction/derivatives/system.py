@@ -249,6 +249,15 @@ def reduce(given, work, room):
 
 
 @kernel
+def write_inner(given, out, floats, ints):
+    """Copy Yᵀ A Z."""
+    inner = work_of(given, floats, ints).inner
+    for a in range(out.shape[0]):
+        for b in range(out.shape[1]):
+            out[a, b] = inner[a, b]
+
+
+@kernel
 def free_of(side, which):
     """The directions that no group holds; how many."""
     count = 0
@@ -722,8 +731,13 @@ class System:
         """Pseudo-inverse of Yᵀ A Z where the motion is not determined."""
         if self.determined:
             return NO_LOOPS
-        inner = self.work.inner[: self.flags[LEFT], : self.flags[RIGHT]]
-        return np.ascontiguousarray(np.linalg.pinv(inner, rcond=SMALLEST))
+        inner = np.empty((int(self.flags[LEFT]), int(self.flags[RIGHT])))
+        write_inner(self.given, inner, *self.buffers)
+        if not inner.size:
+            return np.zeros(inner.shape[::-1])
+        U, sizes, Vt = np.linalg.svd(inner, full_matrices=False)
+        count = int((sizes > SMALLEST * sizes[0]).sum())
+        return np.ascontiguousarray((Vt[:count].T / sizes[:count]) @ U[:, :count].T)
 
     @cached_property
     def loops(self) -> tuple[Numbers, Numbers]:

@@ -42,9 +42,7 @@ EXACT = Statement("away from kinks, derivatives are those of central differences
 ONE_SIDED = Statement("one-sided derivatives at a kink are exact")
 HALFWAY = Statement("a gradient smoothed at a kink lies half-way between both sides, however little it is smoothed")
 MOST = Statement("most steps of the named scenes have a derivative")
-CHEAP = Statement(
-    "a derivative and a gradient cost no more than the solve", why="NumPy around a compiled solve", timed=True
-)
+CHEAP = Statement("a derivative and a gradient cost no more than the solve", timed=True)
 
 
 class Results(Findings):
