@@ -97,7 +97,8 @@ def finish(contacts, search, system, weight, violation, tolerance, enough, p):
     for i in range(len(p)):
         put(now.p, i, over(at(p, i, contacts.zero), contacts.stretch[i]))
     copy_rows(now.p, search.best)
-    _, steps = newton(contacts, search, system, DIVERGED, MARGIN * enough, SOFTNESS, WALK_NEWTON, False)
+    aim = MARGIN * enough
+    _, steps = newton(contacts, search, system, DIVERGED, aim, aim, SOFTNESS, WALK_NEWTON, False)
     copy_rows(search.best, now.p)
     into_cone(now.p, contacts)
     evaluate(contacts, now)
