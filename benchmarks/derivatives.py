@@ -21,9 +21,9 @@ BADLY_CONDITIONED = {"stack-mass-1e6", "stack-lengths", "nearly-duplicated"}  # 
 
 WHY = (
     "*Linearize.* Both difference MuJoCo's stages on both sides of every entry; ours saves the constraint solver, and "
-    "the stages that an entry does not enter. By a profile here, a bit less than half of its time is that loop, "
-    "mostly MuJoCo's own C functions beside each position; the rest is Python around one solve, one factorization and "
-    "their kernels, which is what is left to be saved."
+    "the stages that an entry does not enter. By a profile on this machine, a bit less than half of its time is that "
+    "loop, mostly MuJoCo's own C functions beside each position; the rest is Python around one solve, one "
+    "factorization and their kernels, which is what is left to be saved."
 )
 
 
