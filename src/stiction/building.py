@@ -121,7 +121,10 @@ def note(path: Path) -> None:
     def for_arguments(kernel: Kernel, *given: Any) -> Any:
         return partial(noted, kernel)
 
-    Kernel.first, Kernel.for_arguments = noted, for_arguments  # type: ignore[assignment, method-assign]
+    def code(kernel: Kernel, kinds: str) -> None:
+        """Nothing is compiled yet."""
+
+    Kernel.first, Kernel.for_arguments, Kernel.code = noted, for_arguments, code  # type: ignore[assignment, method-assign]
     for task in (*(task for tasks in TASKS.values() for _, task in tasks()), *families(), *scenes()):
         with suppress(StictionError), np.errstate(all="ignore"):  # solvers may fail; their calls are noted
             task()

@@ -80,6 +80,13 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
             if law.kind in solver.contract.laws:
                 yield f"{words.kebab(solver.__name__)} under {law!r}", partial(solved, solver, law)
 
+    def differentiated() -> None:
+        solution = st.solve(stack(2, seed=0))
+        st.differentiate(solution).vjp(solution.velocity)
+
+    yield "many at once", lambda: st.solve_many([stack(2, seed=seed) for seed in range(2)])
+    yield "derivatives", differentiated
+
 
 def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Both steppers on a scene at rest and on one that slides, time stepping under every law."""
@@ -95,6 +102,11 @@ def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     for name, law in SHOWN.items():
         for scene in ("box-on-plane", "sliding-cube"):
             yield f"time stepping, {name}, {scene}", partial(stepped, scene, law, st.TimeStepping(viscosity=1.0))
+
+    def rolled() -> None:
+        st.Simulation(st.Scene.named("box-on-plane")).rollout(nstep=3)
+
+    yield "rollout, box-on-plane", rolled
     yield "event-driven, box-on-plane", partial(stepped, "box-on-plane", st.Coulomb(), st.EventDriven())
 
 
