@@ -123,6 +123,9 @@ LARGE = 200
 WALK_STEPS = 3000
 # ε that a walk begins with, and the largest: in units of the loads, stages of this size hardly change a mode.
 FIRST_WALK, LARGEST_WALK = 1.0, 10.0
+# Impulse at which a walk is given up: half of the digits of a velocity are lost there. Where nothing yields, there is
+# no solution, and impulses double with every stage.
+LARGEST_LOAD = 1e8
 # Change of an impulse that a stage is meant to make, in units of the root of its load: such that it about doubles.
 WALK_LENGTH = 1.0
 # ε shrinks at most by this factor after a stage that failed; the factor itself by RELAX with each stage, down to

@@ -32,6 +32,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     DIVERGED,
     FIRST_WALK,
     GROW,
+    LARGEST_LOAD,
     LARGEST_WALK,
     LEAST_CARE,
     MARGIN,
@@ -80,6 +81,10 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, max_ste
         epsilon = max(SMALLEST_STAGE, epsilon * max(care, min(SHRINK, distance(now.p, centre) / WALK_LENGTH)))
         care = RELAX * care if care > LEAST_CARE else 0.0
         evaluate(contacts, now)
+
+        # Where there is no solution, impulses would double for ever.
+        if not heaviest(contacts, now.p) <= LARGEST_LOAD:
+            break
         violation = keep_better(contacts, now, weight, violation, p)
 
         # Far better than at the last attempt: Newton's method may be able to finish.
@@ -103,6 +108,17 @@ def finish(contacts, search, system, weight, violation, tolerance, enough, p):
     into_cone(now.p, contacts)
     evaluate(contacts, now)
     return keep_better(contacts, now, weight, violation, p), steps
+
+
+@kernel
+def heaviest(contacts, p):
+    """The largest impulse, without stretches; NaN is passed on."""
+    most = 0.0
+    for i in range(len(p)):
+        load = contacts.stretch[i] * largest(at(p, i, contacts.zero))
+        if not load <= most:
+            most = load
+    return most
 
 
 @kernel
