@@ -137,8 +137,3 @@ def test_bad_input_is_named():
         st.Coulomb(joint="no")
     with pytest.raises(st.UnsupportedProblem, match="no torsional or rolling friction"):
         st.solve(disc((0.0, 0.0, 0.0)), st.Baraff())
-
-
-def test_derivatives_refuse_them_in_words():
-    with pytest.raises(st.InvalidProblem, match="torsional and rolling friction are not differentiated yet"):
-        st.differentiate(st.solve(disc((3.0, 0.0, 0.0))))
