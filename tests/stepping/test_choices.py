@@ -55,7 +55,8 @@ def test_what_is_no_law_solver_or_stepper_is_refused_at_construction():
         st.Simulation(scene, solver="auto")
     with pytest.raises(InvalidScene, match=r"solver must be an object, but Auto is a class; pass st\.Auto\(\)"):
         st.Simulation(scene, solver=st.Auto)
-    with pytest.raises(InvalidScene, match=r"stepper must be st\.TimeStepping\(\), st\.EventDriven\(\) or st\.FirstOrder\(\), got 'euler'"):
+    told = r"stepper must be st\.TimeStepping\(\), st\.EventDriven\(\) or st\.FirstOrder\(\), got 'euler'"
+    with pytest.raises(InvalidScene, match=told):
         st.Simulation(scene, stepper="euler")
     with pytest.raises(InvalidScene, match=r"stepper must be an object, but EventDriven is a class"):
         st.Simulation(scene, stepper=st.EventDriven)
