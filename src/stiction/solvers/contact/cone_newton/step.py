@@ -34,9 +34,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     PROGRESS,
     REFINEMENTS,
     SMALLEST_EPSILON,
-    SOFTEN,
     TRIALS,
-    WARM_SOFTNESS,
     WATCHDOG,
 )
 
@@ -73,7 +71,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
         least = largest
         copy_rows(now.p, search.best)
     remember_only(merit, merits)
-    lowest, slow, failures, soft, stiff = merit, 0, 0, softness, moving and softness <= WARM_SOFTNESS
+    lowest, slow, failures, soft = merit, 0, 0, softness
     for step in range(1, max_steps + 1):
         if least <= enough:
             return least, step - 1
@@ -85,7 +83,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
             return least, step
 
         # Nonmonotone line search by halving [GrippoLamparielloLucidi1986]; the full step is refined first.
-        length, before, here = 1.0, largest, merit
+        length, before = 1.0, largest
         reference = min(highest(merits), LEAP * merit) if moving and least <= NEAR else highest(merits)
         for attempt in range(TRIALS):
             move(now, length, search.direction, trial)
@@ -100,15 +98,9 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
                 break
             length *= 0.5
         else:
-            # The search failed. From a start laws are stiff, which leads astray where contacts contradict: soften.
+            # The search failed: take the full step all the same, a few times, and forget the merits.
             if least <= fair:
                 return least, step
-            if stiff and SOFTEN * epsilon <= LARGEST_EPSILON:
-                softness = soft = SOFTEN * epsilon / before
-                largest, merit = before, here
-                continue
-
-            # Else take the full step all the same, a few times, and forget the merits.
             failures += 1
             if failures > WATCHDOG:
                 return least, step

@@ -54,8 +54,6 @@ GAIN = 0.5
 # Residual from which on a step may not make the merit worse than this many times. Larger: impulses that are not unique,
 # at their limits, throw Newton's method back again and again.
 NEAR, LEAP = 1e-6, 1e6
-# Factor of ε after a search from a start that failed: contacts that contradict each other bear no stiff laws.
-SOFTEN = 100.0
 # Full steps that are taken although the search failed: some changes of mode first make things worse.
 WATCHDOG = 3
 # Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps.
