@@ -139,8 +139,7 @@ def test_against_differences(law):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(CONTACT_FAMILIES) - BADLY_CONDITIONED))
 def test_every_family_against_differences(name):
-    for law in LAWS.values():
-        families_agree(name, law, range(6))
+    assert sum(families_agree(name, law, range(6)) for law in LAWS.values()) > 0
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

@@ -169,7 +169,7 @@ def memory() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    process = ctypes.CDLL(None)
+    process = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     for name, own in PROVIDED.items():
         llvm.add_symbol(name, ctypes.cast(getattr(process, own), ctypes.c_void_p).value)
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine()

@@ -8,7 +8,7 @@ Here a kernel has two sides. Called from another kernel it is a part: typed and 
 it is an object file: linked with all parts below it, each once, and with an entry that takes a block of words
 (`calls`), then optimized once, and kept on disk (`kernel_cache`) or shipped (`prebuilt`). What cannot be called so, and
 code with checked bounds, is a `Whole`: the same with Numba's own way to call it, and not kept. The first solve takes a
-third of the time for it, and what is optimized together is no slower.
+third of the time for it, and what is optimized together runs no slower.
 
 This uses places of Numba that are meant for extension (a pipeline's class, a dispatcher's class) and some that are
 not (libraries of code); where these are not as known, kernels are compiled and kept as Numba does.
@@ -121,7 +121,7 @@ event.register("numba:compile", Notice())
 if KNOWN:
 
     class Part(CPUDispatcher):  # type: ignore[misc]
-        """A kernel as kernels call it: once for each types of arguments, whatever numbers a caller writes out."""
+        """A kernel as kernels call it: once for the types of its arguments, whatever numbers a caller writes out."""
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
             return super().get_call_template([types.unliteral(each) for each in args], kws)

@@ -75,7 +75,8 @@ PROBLEMS = {
 BAD = 8  # the first of them
 BAD_CTRL, BAD_ACT_DOT, BAD_FREE = range(3)
 NOT_FINITE = {
-    BAD_CTRL: "step: data.ctrl[{}] = {} must be a number of at most 1e+10; mjcb_control has set it; nothing moved",
+    BAD_CTRL: "step: data.ctrl[{}] = {} must be a number of at most 1e+10; mjcb_control has set it, or whoever "
+    "called step2; nothing moved",
     BAD_ACT_DOT: "step: data.act_dot[{}] = {} must be finite: look at actuators and their controls; nothing moved",
     BAD_FREE: (
         "step: data.qacc_smooth[{}] = {} must be finite, and make a velocity of at most 1e10 in a step: look at forces,"

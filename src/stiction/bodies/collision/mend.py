@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.arrays.compiled import kernel, workspace
+from stiction.arrays.layout import cut
 from stiction.bodies.collision.cylinders import (
     MOST,
     cylinder_on_box,
@@ -88,7 +89,7 @@ def collide(model: Any, data: Any, memory: Memory) -> None:
 def find(model: Any, data: Any, memory: Memory) -> None:
     """`mj_collision`, with nearly upright cylinders set upright during the search."""
     work = workspace(4 * model.ngeom, 0)
-    kept = work.floats[: 4 * model.ngeom].reshape(-1, 4)
+    kept = cut(work.floats, 0, (model.ngeom, 4))
     count = level(memory.model, memory.data, kept)
     mj.mj_collision(model, data)
     if count:
@@ -101,7 +102,7 @@ def mend(model: Any, data: Any, memory: Memory) -> bool:
     if not count:
         return False
     work = workspace(13 * MOST * count, 5 * count)
-    rows, plan = work.floats[: 13 * MOST * count].reshape(-1, 13), work.ints[: 5 * count].reshape(-1, 5)
+    rows, plan = cut(work.floats, 0, (MOST * count, 13)), cut(work.ints, 0, (count, 5))
     pairs, doubtful, more = replacements(memory.model, memory.data, memory.where, rows, plan)
     if more:
         some = data.contact[0]
