@@ -173,7 +173,7 @@ def write_objects(notes: Path, folder: Path, level: str) -> None:
     """Machine code of all noted calls, and the table of their symbols."""
     import llvmlite.binding as llvm
 
-    from stiction.arrays.linking import KNOWN, compiled
+    from stiction.arrays.linking import KNOWN, compiled, compiled_gateway
 
     if not KNOWN:
         raise SystemExit("this version of Numba has other internals than `stiction.arrays.linking` knows")
@@ -182,6 +182,7 @@ def write_objects(notes: Path, folder: Path, level: str) -> None:
     target = llvm.Target.from_triple(llvm.get_default_triple())
     machine = target.create_target_machine(cpu=level, features="", opt=3, reloc="pic", codemodel="default")
     see_structs()
+    (folder / "gateway.o").write_bytes(compiled_gateway(machine).machine_code)
     table: dict[str, dict[str, list[Any]]] = {}
     for number, (name, kinds) in enumerate(json.loads(notes.read_text())):
         made = compiled(named(name), kinds, f"stiction_{number}", machine)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.arrays.calls import Code
+    from stiction.arrays.kernel_cache import Made
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,26 +65,28 @@ class Kernel:
 
     def first(self, *given: Any) -> Any:
         """Find out what calls from Python run: by the kinds of their arguments."""
-        from stiction.arrays.calls import kinds_of
+        from stiction.arrays.calls import kinds_of, tidied
 
         calls: dict[str, Any] = {}
 
         def choose(*given: Any) -> Any:
             kinds = kinds_of(given)
-            call = calls.get(kinds)
-            if call is None:
-                call = calls[kinds] = self.call(kinds)
-            return call(*given)
+            if kinds not in calls:
+                calls[kinds] = self.call(kinds, self.run)
+                # From now on these kinds are tried first, and the others after them.
+                self.run = calls[kinds] or self.run
+            call = calls[kinds]
+            return call(*map(tidied, given)) if call else self.whole(*given)
 
         self.run = choose
         return choose(*given)
 
-    def call(self, kinds: str) -> Any:
-        """What a call with arguments of these kinds runs."""
+    def call(self, kinds: str, otherwise: Any) -> Any:
+        """What a call with arguments of these kinds runs, and `otherwise` with others; None if it is `whole`."""
         from stiction.arrays.calls import call_of
 
         code = self.code(kinds)
-        return self.whole if code is None else call_of(code, kinds, not self.targetoptions.get("nogil"))
+        return code and call_of(code, kinds, not self.targetoptions.get("nogil"), otherwise)
 
     def code(self, kinds: str) -> Code | None:
         """The machine code for these kinds: shipped, kept, or made now; None where it is for Numba's dispatcher."""
@@ -96,17 +99,15 @@ class Kernel:
         shipped = library()
         found = shipped.find(name_of(self), kinds) if shipped is not None else None
         if found is None:
-            from stiction.arrays.kernel_cache import keep, kept, loaded, symbol
+            from stiction.arrays.kernel_cache import filed
 
-            with _making:
-                found = kept(self, kinds)
-                if found is None:
-                    from stiction.arrays.linking import compiled
+            def make() -> Made | None:
+                from stiction.arrays.linking import compiled
 
-                    made = compiled(self, kinds, symbol(self, kinds))
-                    if made is not None:
-                        keep(self, kinds, made)
-                        found = loaded(made)
+                return compiled(self, kinds, symbol)
+
+            name, key, symbol = filed(self, kinds)
+            found = kept_or_made(name, key, make)
         return found
 
     @cached_property
@@ -140,10 +141,42 @@ class Kernel:
         """What a call with arguments of these kinds runs, without the search for it that every call begins with."""
         from stiction.arrays.calls import kinds_of
 
-        return self.call(kinds_of(given))
+        return self.call(kinds_of(given), self) or self.whole
 
     def __repr__(self) -> str:
         return f"<kernel {self.__module__}.{self.__qualname__}>"
+
+
+def kept_or_made(name: str, key: str, make: Callable[[], Made | None]) -> Code | None:
+    """Machine code of an earlier process, or of this one, which keeps it."""
+    from stiction.arrays.kernel_cache import keep, kept, loaded
+
+    with _making:
+        found = kept(name, key)
+        if found is None:
+            made = make()
+            if made is not None:
+                keep(name, key, made)
+                found = loaded(made)
+    return found
+
+
+def gateway() -> int:
+    """The address of the function in C through which Python calls kernels: shipped, kept, or made now."""
+    from stiction.arrays.prebuilt import library
+
+    shipped = library()
+    if shipped is not None:
+        return shipped.gateway
+
+    def make() -> Made:
+        from stiction.arrays.linking import compiled_gateway
+
+        return compiled_gateway()
+
+    code = kept_or_made("gateway.kernel", "gateway", make)
+    assert code is not None
+    return code.entry
 
 
 class Built:

@@ -53,9 +53,8 @@ class Made(NamedTuple):
     machine_code: bytes  # as an object file
 
 
-def kept(kernel: Kernel, kinds: str) -> Code | None:
+def kept(name: str, key: str) -> Code | None:
     """The code that an earlier process compiled; None if there is none that can be read."""
-    name, key = filed(kernel, kinds)
 
     def understood(content: bytes) -> Code | None:
         head, machine_code = content.split(b"\n", 1)
@@ -85,9 +84,8 @@ def read(name: str, understood: Callable[[bytes], Any]) -> Any:
     return None
 
 
-def keep(kernel: Kernel, kinds: str, made: Made) -> None:
+def keep(name: str, key: str, made: Made) -> None:
     """For later processes."""
-    name, key = filed(kernel, kinds)
     where = places() if name else None
     if where is None or where.folder is None:
         return
@@ -98,22 +96,20 @@ def keep(kernel: Kernel, kinds: str, made: Made) -> None:
         warn_once(f"compiled kernels are not kept, the next process compiles them anew: {error}. {ADVICE}")
 
 
-def filed(kernel: Kernel, kinds: str) -> tuple[str, str]:
-    """Name of the file and what must be found in it; no name for functions that come from no file."""
+def filed(kernel: Kernel, kinds: str) -> tuple[str, str, str]:
+    """Name of the file, what must be found in it, and a symbol for the machine code that no other has.
+
+    No name for functions that come from no file.
+    """
     code = kernel.py_func.__code__
     stamp = stamp_of(code.co_filename)
     if stamp is None or kernel.py_func.__closure__:  # what a function within another holds cannot be compared
-        return "", ""
+        return "", "", f"stiction_{uuid.uuid4().hex}"
     options = sorted((name, repr(value)) for name, value in kernel.targetoptions.items() if name != "fastmath")
     fast = sorted(kernel.targetoptions.get("fastmath", ()))
     place = code.co_filename, code.co_firstlineno, kernel.__qualname__, stamp, kinds, options, fast
     key = hashlib.sha256(repr(place).encode()).hexdigest()
-    return f"{title(kernel.py_func)}-{key[:24]}.kernel", key
-
-
-def symbol(kernel: Kernel, kinds: str) -> str:
-    """A name for its machine code that no other has."""
-    return f"stiction_{filed(kernel, kinds)[1][:24] or uuid.uuid4().hex}"
+    return f"{title(kernel.py_func)}-{key[:24]}.kernel", key, f"stiction_{key[:24]}"
 
 
 def title(function: Any) -> str:
@@ -156,7 +152,8 @@ def loaded(made: Made) -> Code:
         engine = memory()
         engine.add_object_file(llvm.ObjectFileRef.from_data(made.machine_code))
         engine.finalize_object()
-        entry, kernel = engine.get_function_address(made.entry), engine.get_function_address(made.kernel)
+        entry = engine.get_function_address(made.entry)
+        kernel = engine.get_function_address(made.kernel) if made.kernel else 0
     if not entry:
         raise ValueError(f"it does not hold {made.entry}")
     return Code(entry, kernel, made.results)

@@ -30,8 +30,9 @@ from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from stiction.arrays.calls import ARRAYS, DATA, NUMBERS, fields_of, named, split, struct_of, words_of
+from stiction.arrays.calls import DATA, NUMBERS, dtype_of, fields_of, named, split, words_of
 from stiction.arrays.kernel_cache import PROVIDED, Made
+from stiction.arrays.prebuilt import GATEWAY
 
 if TYPE_CHECKING:
     from stiction.arrays.compiled import Kernel
@@ -295,13 +296,47 @@ def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made
     if any(function.is_declaration and is_foreign(function.name) for function in module.functions):
         return None
     symbols = {entry.overloads[arguments].fndesc.mangled_name: name, symbol: f"{name}_kernel"}
+    show_only(module, symbols)
+    machine = machine or library._codegen._tm
+    return Made(name, f"{name}_kernel" if apart else "", results, machine.emit_object(module))
+
+
+def show_only(module: Any, symbols: dict[str, str]) -> None:
+    """Name what is called from outside of machine code, and hide the rest."""
     for function in module.functions:
         if function.name in symbols:
             function.linkage, function.name = "external", symbols[function.name]
         elif not function.is_declaration:
             function.linkage = "internal"
-    machine = machine or library._codegen._tm
-    return Made(name, f"{name}_kernel" if apart else "", results, machine.emit_object(module))
+
+
+def compiled_gateway(machine: Any = None) -> Made:
+    """The gateway, as an object file with a function as C calls it."""
+    from stiction.arrays import gateway as source
+
+    gateway: Any = source.gateway
+    options = {**gateway.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    whole = Whole(gateway.py_func, targetoptions=options, pipeline_class=ForObject)
+    given = (types.int64,) * 3
+    whole.compile(given)
+    itself = whole.overloads[given]
+    # Around what Numba makes, which returns its result at an address.
+    word, outer = ir.IntType(64), ir.Module()
+    inner = ir.Function(
+        outer,
+        ir.FunctionType(ir.IntType(32), [word.as_pointer(), word.as_pointer(), word, word, word]),
+        itself.fndesc.llvm_func_name,
+    )
+    around = ir.Function(outer, ir.FunctionType(word, [word] * 3), GATEWAY)
+    builder = ir.IRBuilder(around.append_basic_block())
+    result, error = builder.alloca(word), builder.alloca(word)
+    builder.call(inner, [result, error, *around.args])
+    builder.ret(builder.load(result))
+    module = llvm.parse_bitcode(itself.library._final_module.as_bitcode())
+    module.link_in(llvm.parse_assembly(str(outer)))
+    show_only(module, {GATEWAY: GATEWAY})
+    machine = machine or itself.library._codegen._tm
+    return Made(GATEWAY, "", "", machine.emit_object(module))
 
 
 def is_foreign(symbol: str) -> bool:
@@ -317,9 +352,7 @@ def type_of(kind: str) -> Any:
         name, fields = fields_of(kind)
         inner = [type_of(each) for each in fields]
         return types.BaseTuple.from_types(inner, named(name) if name else None)
-    letter, axes = kind[:-1], int(kind[-1])
-    dtype = struct_of(letter) if letter[0] == "R" else next(each for each, known in ARRAYS.items() if known == letter)
-    return types.Array(from_dtype(dtype), axes, "C")
+    return types.Array(from_dtype(dtype_of(kind[:-1])), int(kind[-1]), "C")
 
 
 def kind_of(result: Any) -> str | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = PACKAGE / "prebuilt"
+GATEWAY = "stiction_gateway"  # the symbol of the function in C through which Python calls kernels
 # What a processor must say of itself, by the name of the kind that compilers know; the best first.
 LEVELS = {
     "x86-64-v3": {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"},
@@ -32,6 +33,7 @@ class Library:
 
     def __init__(self, path: Path, table: dict[str, dict[str, list[Any]]]) -> None:
         self.table, self.code = table, ctypes.CDLL(str(path))
+        self.gateway = self.address(GATEWAY)
 
     def find(self, name: str, kinds: str) -> Code | None:
         """The code of a kernel for arguments of these kinds; None if it was not built."""
