@@ -21,10 +21,10 @@ import numpy as np
 from numba import cuda
 
 import stiction as st
-from stiction.arrays.compiled import read_only, without_lock
+from stiction.arrays.compiled import without_lock
 from stiction.arrays.layout import cut
 from stiction.arrays.vectors import THREE
-from stiction.problems.normal_form import Posed, whiten_posed
+from stiction.problems.normal_form import DEPENDENT, Posed, whiten_posed
 from stiction.problems.response import respond
 from stiction.problems.zoo import contact_families as families
 from stiction.problems.zoo.rigid_bodies import Touch, block, posed
@@ -107,23 +107,23 @@ def judge_cases(
         g = cases[k, 0]
         n, m, j, given, entries = shapes[g, 0], shapes[g, 1], shapes[g, 3], shapes[g, 4], shapes[g, 5]
         problem = Posed(
-            read_only(cut(numbers, shapes[g, 6], (entries,))),
-            read_only(cut(indices, shapes[g, 10], (shapes[g, 2],))),
-            read_only(cut(velocities, cases[k, 1], (m,))),
-            read_only(cut(numbers, shapes[g, 7], (n, 3, given))),
-            read_only(cut(indices, shapes[g, 11], (n, 4))),
-            read_only(cut(frictions, cases[k, 2], (n,))),
-            read_only(cut(gap_rates, cases[k, 3], (n,))),
-            read_only(cut(numbers, shapes[g, 8], (j, m))),
-            read_only(cut(numbers, shapes[g, 9], (j,))),
+            cut(numbers, shapes[g, 6], (entries,)),
+            cut(indices, shapes[g, 10], (shapes[g, 2],)),
+            cut(velocities, cases[k, 1], (m,)),
+            cut(numbers, shapes[g, 7], (n, 3, given)),
+            cut(indices, shapes[g, 11], (n, 4)),
+            cut(frictions, cases[k, 2], (n,)),
+            cut(gap_rates, cases[k, 3], (n,)),
+            cut(numbers, shapes[g, 8], (j, m)),
+            cut(numbers, shapes[g, 9], (j,)),
         )
         own, rest = cut(floats, 0, (m,)), cut(floats, m, (len(floats) - m,))
         work = work_views(n, 3, m, j, m if j > 0 else given, entries, given, rest, ints)
-        tau, rank = whiten_posed(problem, work.white, THREE)
+        tau, rank = whiten_posed(problem, work.white, DEPENDENT, THREE)
         answer = impulse[k, :n]
         respond(problem, work.white, tau, rank, answer, work.response, own, work.joint_impulse, THREE)
         judged = judge_problem(
-            TRUE_CONE, problem.friction, read_only(cut(work.floats, 0, (0, 2))), problem, work.white, work.judging,
+            TRUE_CONE, problem.friction, cut(work.floats, 0, (0, 2)), problem, work.white, work.judging,
             velocity[k, :m], answer, work.joint_impulse, work.contact_velocity, work.mode, THREE,
         )  # fmt: skip
         residual[k] = judged[0]

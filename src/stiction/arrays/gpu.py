@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numba_cuda
 from numba import cuda, types
 from numba.core import config
-from numba.core.errors import NumbaPerformanceWarning
 
 from stiction.arrays.compiled import Target
 from stiction.arrays.kernel_cache import ADVICE, places, read, stamp_of, title, warn_once, write_whole
@@ -82,7 +81,7 @@ _quiet = threading.Lock()
 def launched(kernel: Any, blocks: int, threads: int, stream: Any) -> Any:
     """A kernel that is ready to be called; that a small batch does not fill a GPU needs no warning."""
     with _quiet, warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaPerformanceWarning)
+        warnings.filterwarnings("ignore", ".*low occupancy")
         return kernel[blocks, threads, stream]
 
 

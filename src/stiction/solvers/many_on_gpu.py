@@ -238,11 +238,16 @@ class Answers(NamedTuple):
 
 
 class Lane:
-    """A stream, and memory of the GPU that its chunks take in turn; it grows to the largest."""
+    """A stream, and memory that its chunks take in turn; it grows to the largest.
+
+    A GPU copies from and to memory that cannot be paged out by itself, and several times as fast as from any other. So
+    data go through pages of that kind here, which is one more copy by a thread of the CPU.
+    """
 
     def __init__(self) -> None:
         self.stream = cuda.stream()
         self.held: dict[str, Any] = {}
+        self.pages: dict[str, NDArray[Any]] = {}
         self.sent: dict[str, Any] = {}
 
     def room(self, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -253,11 +258,19 @@ class Lane:
             self.held[name] = cuda.device_array(size, dtype)
         return self.held[name][:size].reshape(shape)
 
+    def page(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """An array of the CPU that stays where it is."""
+        size = int(np.prod(shape))
+        if name not in self.pages or self.pages[name].size < size:
+            self.pages[name] = np.empty(size, dtype) if SIMULATED else cuda.pinned_array(size, dtype)
+        return self.pages[name][:size].reshape(shape)
+
     def send(self, name: str, array: NDArray[Any]) -> Any:
         """An array of the GPU with these numbers; the same array is not sent twice."""
         if name not in self.sent or self.sent[name][0] is not array:
-            there = self.room(name, array.shape, array.dtype)
-            there.copy_to_device(array, stream=self.stream)
+            there, here = self.room(name, array.shape, array.dtype), self.page(name, array.shape, array.dtype)
+            np.copyto(here, array)
+            there.copy_to_device(here, stream=self.stream)
             self.sent[name] = array, there
         return self.sent[name][1]
 
@@ -276,8 +289,10 @@ class Lane:
         """Send a chunk and begin to solve it; returns where its answers will be."""
         given = [self.send(name, array) for name, array in batch._asdict().items()]
         there = [self.room(f"{name} after", array.shape, array.dtype) for name, array in answers._asdict().items()]
-        there[-1].copy_to_device(all_left(len(batch.cases)), stream=self.stream)
         count = len(batch.cases)
+        nothing_yet = self.page("status before", (count,), np.int64)
+        nothing_yet.fill(LEFT)
+        there[-1].copy_to_device(nothing_yet, stream=self.stream)
         threads = THREADS if count >= FEW else 64
         launch = launched(kernel, -(-count // threads), threads, self.stream)
         launch(*given, AIM * settings.tolerance, settings.tolerance, settings.steps, *there)
@@ -285,14 +300,13 @@ class Lane:
 
     def receive(self, there: list[Any], answers: Answers) -> None:
         """Wait for a chunk's answers."""
-        for each, here in zip(there, answers, strict=True):
-            each.copy_to_host(here, stream=self.stream)
+        names = (f"{name} after" for name in answers._fields)
+        here = [self.page(name, each.shape, each.dtype) for name, each in zip(names, answers, strict=True)]
+        for each, page in zip(there, here, strict=True):
+            each.copy_to_host(page, stream=self.stream)
         self.stream.synchronize()
-
-
-def all_left(count: int) -> NDArray[np.int64]:
-    """The statuses of so many problems before they are solved."""
-    return np.full(count, LEFT)
+        for page, to in zip(here, answers, strict=True):
+            np.copyto(to, page)
 
 
 _lanes: list[Lane] = []  # those that nobody uses: to allocate memory of a GPU takes longer than to solve a small batch

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 SHARE = 256  # problems of one call at most, so that Ctrl-C is answered soon
 SHARES = 4  # calls for each thread at least, so that none waits long for the others
+PART = 1 << 22  # numbers of an array that a thread looks at
 LEFT = -1  # in place of a status: to be solved by `solve`
 CYCLES, STEPS = ConeNewton().max_cycles, ConeNewton().max_steps
 PLACES = ("cpu", "cuda")
@@ -237,9 +238,8 @@ def checked(problem: ContactProblem, name: str, value: Any) -> NDArray[np.float6
         raise InvalidProblem(
             f"solve_many: {name} must have shape (c, {own.size}) to match the problem, got {rows.shape}"
         )
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = rows.sum()  # not finite if any number is not; much faster than to look at each
-    if math.isfinite(total) and (name != "friction" or rows.min(initial=0.0) >= 0.0):
+    least, total = least_and_total(rows)
+    if math.isfinite(total) and (name != "friction" or least >= 0.0):  # a sum is not finite if any number is not
         return rows
     bad = ~np.isfinite(rows) if name != "friction" else ~(np.isfinite(rows) & (rows >= 0.0))
     if bad.any():
@@ -247,6 +247,20 @@ def checked(problem: ContactProblem, name: str, value: Any) -> NDArray[np.float6
         rule = "finite" if name != "friction" else "finite and not negative"
         raise InvalidProblem(f"solve_many: {name} must be {rule}, but {name}{list(place)} = {rows[place]}")
     return rows
+
+
+def least_and_total(rows: NDArray[np.float64]) -> tuple[float, float]:
+    """Of all numbers and zero; parts of large arrays side by side, and much faster than a look at each number."""
+    parts = np.array_split(rows, -(-rows.size // PART))
+    found = np.empty((2, len(parts)))
+
+    def look(k: int) -> None:
+        with np.errstate(all="ignore"):
+            found[:, k] = parts[k].min(initial=0.0), parts[k].sum()
+
+    in_threads(look, range(len(parts)), os.cpu_count() or 1)
+    with np.errstate(all="ignore"):
+        return found[0].min(initial=0.0), found[1].sum()
 
 
 def in_threads(run: Callable[[int], None], places: Sequence[int], threads: int) -> None:
