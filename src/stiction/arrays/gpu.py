@@ -72,6 +72,8 @@ def launchable(function: Any, arguments: tuple[Any, ...], registers: int) -> Any
         dispatcher._cache = GpuCache(function)
     with for_gpu():
         dispatcher.compile(arguments)
+    for each in dispatcher.overloads.values():
+        _ = each.regs_per_thread  # asks the GPU, and so loads it: threads that launch at once would load it twice
     return dispatcher
 
 
