@@ -373,18 +373,18 @@ def examples() -> list[str]:
     return found
 
 
+LONG = ("cell-lemke", " warm", " bench", " study check", " study plot")  # examples that take minutes
+
+
 @pytest.mark.parametrize(
     "line",
-    [
-        pytest.param(line, marks=pytest.mark.slow) if "cell-lemke" in line or " warm" in line else line
-        for line in examples()
-    ],
+    [pytest.param(line, marks=pytest.mark.slow) if any(word in line for word in LONG) else line for line in examples()],
 )
 def test_examples_of_the_help_run(line, folder, capsys, monkeypatch):
-    """As they stand, but for the time to simulate, with files of the names that they have."""
+    """As they stand, but for the time to simulate and to measure, with files of the names that they have."""
     arguments = line.split()[1:]
-    if arguments[0] in ("bench", "study") and "list" not in arguments:
-        pytest.skip("takes minutes; other tests run these")
+    if arguments[0] in ("bench", "study") and not {"list", "--quick"} & set(arguments):
+        arguments.append("--quick")
     if "ray" in arguments:
         pytest.skip("needs a cluster; tests/sweeps/test_sweep.py has those on Ray")
     if any(word.endswith(".mp4") for word in arguments):

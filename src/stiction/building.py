@@ -173,6 +173,7 @@ def write_objects(notes: Path, folder: Path, level: str) -> None:
     """Machine code of all noted calls, and the table of their symbols."""
     import llvmlite.binding as llvm
 
+    from stiction.arrays.compiled import Target
     from stiction.arrays.linking import KNOWN, compiled
 
     if not KNOWN:
@@ -182,6 +183,7 @@ def write_objects(notes: Path, folder: Path, level: str) -> None:
     target = llvm.Target.from_triple(llvm.get_default_triple())
     machine = target.create_target_machine(cpu=level, features="", opt=3, reloc="pic", codemodel="default")
     see_structs()
+    Target.one_piece = True
     table: dict[str, dict[str, list[Any]]] = {}
     for number, (name, kinds) in enumerate(json.loads(notes.read_text())):
         made = compiled(named(name), kinds, f"stiction_{number}", machine)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 from cyclopts import Parameter
 
 from stiction.cli import words
@@ -15,16 +21,24 @@ from stiction.errors import InvalidProblem, MissingDependency, StictionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PARTS = ("lcp", "contact", "steps")
+ALL_OF_IT = ("steps", "contact", "lcp")  # the longest first
+PARTS = (*ALL_OF_IT, "judge")
 
 
 def warm(
-    *parts: Annotated[str, Parameter(help="`lcp`, `contact` or `steps`; all if none is named.", show_default=False)],
+    *parts: Annotated[
+        str,
+        Parameter(
+            help="`steps`, `contact`, `lcp`, or `judge`, the certificate alone; all if none is named.",
+            show_default=False,
+        ),
+    ],
 ) -> int:
     """Compile the kernels of all solvers, laws and steppers now, with progress.
 
     Kernels are compiled when they are first used, and kept on disk. This uses each of them once on a small problem, so
-    that nothing has to wait later: before a demonstration, or when an image of a machine is made.
+    that nothing has to wait later: before a demonstration, or when an image of a machine is made. Several parts are
+    compiled at the same time, in as many processes as there are cores.
 
     **Examples**
 
@@ -34,8 +48,15 @@ def warm(
     for part in parts:
         if part not in PARTS:
             raise InvalidProblem(words.nearest("part", part, PARTS, " (stiction warm)"))
-    tasks = [task for part in parts or PARTS for task in TASKS[part]()]
     begin = time.perf_counter()
+    chosen = parts or ALL_OF_IT
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if min(len(chosen), cores) > 1:
+        with ThreadPoolExecutor(cores) as pool:
+            ended = list(pool.map(in_a_process, chosen))
+        say(f"{', '.join(chosen)} ready in {time.perf_counter() - begin:.0f} s")
+        return max(ended)
+    tasks = [task for part in chosen for task in TASKS[part]()]
     for number, (name, do) in enumerate(tasks, 1):
         start = time.perf_counter()
         try:
@@ -48,6 +69,26 @@ def warm(
         tell(f"[{number}/{len(tasks)}] {name}: {time.perf_counter() - start:.1f} s")
     say(f"{len(tasks)} parts ready in {time.perf_counter() - begin:.0f} s")
     return 0
+
+
+def in_a_process(part: str) -> int:
+    """One part; how far it is comes to the same terminal."""
+    command = [sys.executable, "-m", "stiction", "warm", part]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+
+
+def judging() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The certificate of contact problems, by which other engines are judged too."""
+    import stiction as st
+
+    def judged() -> None:
+        rows = np.eye(3)[:, None]  # of a point that rests on the ground
+        problem = st.ContactProblem(np.eye(3), [-1.0, 0.0, 0.0], rows[0], rows[1:].swapaxes(0, 1), [0.5])
+        impulse = np.array([[1.0, 0.0, 0.0]])
+        velocity, joint_impulse = problem.respond(impulse)
+        st.certify(problem, SimpleNamespace(impulse=impulse, velocity=velocity, joint_impulse=joint_impulse))
+
+    yield "certificate of contact", judged
 
 
 def lcps() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -84,6 +125,11 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
         solution = st.solve(stack(2, seed=0))
         st.differentiate(solution).vjp(solution.velocity)
 
+    def turning() -> None:
+        ball = st.Simulation(st.Scene.from_xml(BALL))
+        st.solve(ball.step().solution.problem)
+
+    yield "time stepping and cone-newton with torsion and rolling", turning
     yield "many at once", lambda: st.solve_many([stack(2, seed=seed) for seed in range(2)])
     yield "derivatives", differentiated
 
@@ -110,6 +156,9 @@ def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "event-driven, box-on-plane", partial(stepped, "box-on-plane", st.Coulomb(), st.EventDriven())
 
 
+# What resists spin and rolling.
+BALL = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+  <body pos="0 0 0.1"><freejoint/><geom size="0.1" condim="6" friction="1 0.005 0.0001"/></body></worldbody></mujoco>"""
 TASKS: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Any]]]]] = {
-    "lcp": lcps, "contact": contacts, "steps": steps,
+    "steps": steps, "contact": contacts, "lcp": lcps, "judge": judging,
 }  # fmt: skip
