@@ -273,6 +273,17 @@ def test_warm_tells_how_far_it_is(capsys, monkeypatch):
     assert "[2/2] two: left out (no such package)" in told.err
 
 
+def test_warm_shares_its_parts_among_cores(capsys, monkeypatch):
+    from stiction.cli import warm
+
+    begun = []
+    monkeypatch.setattr("stiction.arrays.ahead.cores", lambda: 2)
+    monkeypatch.setattr(warm, "in_a_process", lambda part: begun.append(part) or len(begun) - 1)
+    assert main(["warm"]) == 3, "the worst of their statuses"
+    assert sorted(begun) == ["contact", "lcp", "steps", "turning"]
+    assert capsys.readouterr().out.startswith("steps, contact, turning, lcp ready in ")
+
+
 def fail() -> None:
     raise st.MissingDependency("no such package")
 

@@ -102,7 +102,7 @@ def note(path: Path) -> None:
 
     Calls by other kernels do not count.
     """
-    from stiction.arrays.compiled import Kernel
+    from stiction.arrays.compiled import Kernel, Target
     from stiction.cli.warm import TASKS
     from stiction.errors import StictionError
 
@@ -124,6 +124,7 @@ def note(path: Path) -> None:
     def code(kernel: Kernel, kinds: str) -> None:
         """Nothing is compiled yet."""
 
+    Target.one_piece = True
     Kernel.first, Kernel.for_arguments, Kernel.code = noted, for_arguments, code  # type: ignore[assignment, method-assign]
     for task in (*(task for tasks in TASKS.values() for _, task in tasks()), *families(), *scenes()):
         with suppress(StictionError), np.errstate(all="ignore"):  # solvers may fail; their calls are noted

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stiction.arrays.calls import UNKNOWN, kinds_of, name_of, named
-from stiction.arrays.compiled import Kernel
+from stiction.arrays.compiled import Kernel, Target
 from stiction.arrays.sources import PACKAGE, unusual
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def is_wanted(kernel: Kernel, kinds: str) -> bool:
     return (
         sys.executable != ""
         and cores() > 1
+        and not Target.one_piece
         and UNKNOWN not in kinds
         and not unusual()
         and (shipped is None or shipped.find(name_of(kernel), kinds) is None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -11,7 +10,6 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 from cyclopts import Parameter
 
 from stiction.cli import words
@@ -21,7 +19,7 @@ from stiction.errors import InvalidProblem, MissingDependency, StictionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ALL_OF_IT = ("steps", "contact", "lcp")  # the longest first
+ALL_OF_IT = ("steps", "contact", "turning", "lcp")  # the longest first
 PARTS = (*ALL_OF_IT, "judge")
 
 
@@ -29,7 +27,7 @@ def warm(
     *parts: Annotated[
         str,
         Parameter(
-            help="`steps`, `contact`, `lcp`, or `judge`, the certificate alone; all if none is named.",
+            help="`steps`, `contact`, `turning` (torsion and rolling), `lcp`; or `judge`, the certificate alone.",
             show_default=False,
         ),
     ],
@@ -45,14 +43,15 @@ def warm(
         stiction warm
         stiction warm steps
     """
+    from stiction.arrays.ahead import cores
+
     for part in parts:
         if part not in PARTS:
             raise InvalidProblem(words.nearest("part", part, PARTS, " (stiction warm)"))
     begin = time.perf_counter()
     chosen = parts or ALL_OF_IT
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if min(len(chosen), cores) > 1:
-        with ThreadPoolExecutor(cores) as pool:
+    if min(len(chosen), cores()) > 1:
+        with ThreadPoolExecutor(cores()) as pool:
             ended = list(pool.map(in_a_process, chosen))
         say(f"{', '.join(chosen)} ready in {time.perf_counter() - begin:.0f} s")
         return max(ended)
@@ -79,6 +78,8 @@ def in_a_process(part: str) -> int:
 
 def judging() -> Iterator[tuple[str, Callable[[], Any]]]:
     """The certificate of contact problems, by which other engines are judged too."""
+    import numpy as np
+
     import stiction as st
 
     def judged() -> None:
@@ -116,7 +117,7 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
     def solved(solver: Any, law: Any) -> None:
         st.solve(stack(2, seed=0).with_law(law), solver(), throw=False)
 
-    for solver in ALL:
+    for solver in sorted(ALL, key=lambda each: each is st.ConeNewton):  # which the first step of all compiles meanwhile
         for law in (Coulomb(), Coulomb(facets=4), BoxFriction(), NoSlip(), Frictionless()):
             if law.kind in solver.contract.laws:
                 yield f"{words.kebab(solver.__name__)} under {law!r}", partial(solved, solver, law)
@@ -125,13 +126,19 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
         solution = st.solve(stack(2, seed=0))
         st.differentiate(solution).vjp(solution.velocity)
 
-    def turning() -> None:
+    yield "many at once", lambda: st.solve_many([stack(2, seed=seed) for seed in range(2)])
+    yield "derivatives", differentiated
+
+
+def turning() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Steps and solves of contacts that resist spin and rolling."""
+    import stiction as st
+
+    def stepped() -> None:
         ball = st.Simulation(st.Scene.from_xml(BALL))
         st.solve(ball.step().solution.problem)
 
-    yield "time stepping and cone-newton with torsion and rolling", turning
-    yield "many at once", lambda: st.solve_many([stack(2, seed=seed) for seed in range(2)])
-    yield "derivatives", differentiated
+    yield "time stepping, with torsion and rolling", stepped
 
 
 def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -160,5 +167,5 @@ def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
 BALL = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
   <body pos="0 0 0.1"><freejoint/><geom size="0.1" condim="6" friction="1 0.005 0.0001"/></body></worldbody></mujoco>"""
 TASKS: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Any]]]]] = {
-    "steps": steps, "contact": contacts, "lcp": lcps, "judge": judging,
+    "steps": steps, "contact": contacts, "turning": turning, "lcp": lcps, "judge": judging,
 }  # fmt: skip
