@@ -100,6 +100,18 @@ def type_of_built(built: Any) -> Any:
     return target.typing_context.resolve_value_type(built)
 
 
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Numba makes millions of objects that stay: looking for garbage among them takes a tenth of all time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class Notice(event.Listener):  # type: ignore[misc]
     """Says once, on standard error, why a first solve takes so long; `STICTION_NOTICE=0` keeps it quiet."""
 
@@ -162,6 +174,10 @@ if KNOWN:
 
     class Whole(CPUDispatcher):  # type: ignore[misc]
         """A kernel as Python calls it."""
+
+        @no_collection()
+        def compile(self, given: Any) -> Any:
+            return super().compile(given)
 
     class ForPython(Compiler):  # type: ignore[misc]
         """Numba's compiler, with a library that gathers all parts."""
@@ -299,18 +315,6 @@ def closure(libraries: list[Any]) -> list[Any]:
             if isinstance(library, PartLibrary):
                 left += reversed(library._linking_libraries)
     return list(found.values())
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Numba makes millions of objects that stay: looking for garbage among them takes a tenth of all time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @no_collection()

@@ -117,7 +117,8 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
     def solved(solver: Any, law: Any) -> None:
         st.solve(stack(2, seed=0).with_law(law), solver(), throw=False)
 
-    for solver in sorted(ALL, key=lambda each: each is st.ConeNewton):  # which the first step of all compiles meanwhile
+    kinds: list[Any] = sorted(ALL, key=lambda each: each is st.ConeNewton)  # which steps begin with, at the same time
+    for solver in kinds:
         for law in (Coulomb(), Coulomb(facets=4), BoxFriction(), NoSlip(), Frictionless()):
             if law.kind in solver.contract.laws:
                 yield f"{words.kebab(solver.__name__)} under {law!r}", partial(solved, solver, law)
@@ -136,7 +137,8 @@ def turning() -> Iterator[tuple[str, Callable[[], Any]]]:
 
     def stepped() -> None:
         ball = st.Simulation(st.Scene.from_xml(BALL))
-        st.solve(ball.step().solution.problem)
+        solution: Any = ball.step().solution
+        st.solve(solution.problem)
 
     yield "time stepping, with torsion and rolling", stepped
 
