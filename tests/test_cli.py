@@ -678,6 +678,8 @@ BAD = {
     "no scene": (["run"], "SCENE"),
     "missing file": (["run", "nowhere.xml"], "nowhere.xml: no such file"),
     "broken XML": (["run", "../given/broken.xml", "--log", "a.npz"], "broken.xml: "),
+    "no scene at all": (["run", "../given/ball.npz"], "ball.npz: not a scene; name a .xml (MJCF) or .urdf file"),
+    "no problem at all": (["solve", "../given/broken.xml"], "not a problem, or was cut off; name an .npz file"),
     "misspelt scene": (["run", "block-stak"], "did you mean 'block-stack'?"),
     "misspelt option": (["run", "block-stack", "--lwa", "box"], "Did you mean --law?"),
     "misspelt law": (["run", "block-stack", "--law", "colomb"], "did you mean 'coulomb'?"),
