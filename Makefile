@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 # Installed as it lies here, the package compiles what it needs; only wheels carry kernels (hatch_build.py).
 PIP    := STICTION_PREBUILT=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+comma  := ,
+
 .DEFAULT_GOAL := help
 .PHONY: help demo gallery test test-all test-plain test-bounds test-bounds-all bench docs lint clean
 
@@ -19,14 +21,20 @@ help:
 	@echo "make clean     remove everything made by these targets"
 
 # Tables in the terminal; films, plots and a replay in demo/. A film needs OpenGL; without it, a replay is made.
+# From nothing, what the first table needs is compiled on two cores; then films are made on two.
+CAPSULE := pinched-capsule --seconds 8
+RATIO   := mass-ratio --seconds 3
+filmed   = $(BIN)/stiction compare $(2) --fps 12 --size 400x440 --record demo/$(1).mp4 --plot demo/$(1).svg || \
+	$(BIN)/stiction compare $(2) --fps 12 --record demo/$(1).html --plot demo/$(1).svg
+
 demo: $(VENV)/.demo
 	@mkdir -p demo
-	@for scene in "pinched-capsule --seconds 8 --speed 4 --camera 96,-10" "mass-ratio --seconds 3 --speed 1.5"; do \
-		set -- $$scene; name=$$1; \
-		$(BIN)/stiction compare $$scene --fps 12 --size 400x440 --record demo/$$name.mp4 --plot demo/$$name.svg || \
-		$(BIN)/stiction compare $$scene --fps 12 --record demo/$$name.html --plot demo/$$name.svg || exit 1; echo; done
-	$(BIN)/python examples/pinched_capsule.py demo/creep.svg
-	$(BIN)/stiction run dominoes --seconds 1 --quiet --plot demo/dominoes.svg --record demo/dominoes.html
+	@$(BIN)/stiction warm judge > demo/log 2>&1 & $(BIN)/stiction compare $(CAPSULE) && wait && rm demo/log
+	@echo
+	@{ { $(call filmed,pinched-capsule,$(CAPSULE) --speed 4 --camera 96$(comma)-10); } > demo/log && $(BIN)/stiction run dominoes \
+		--seconds 1 --quiet --plot demo/dominoes.svg --record demo/dominoes.html; } & \
+	{ $(call filmed,mass-ratio,$(RATIO) --speed 1.5); } && echo && $(BIN)/python examples/pinched_capsule.py demo/creep.svg && \
+		wait $$! && rm demo/log
 	@echo "demo/ holds:" && ls demo
 
 # Look at them before they are kept.
@@ -43,12 +51,15 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-# A file's tests stay together, because they share the kernels that are compiled for them.
-test: lint
+# Everything on two cores: what is checked without compiled kernels or with kernels of its own, then all kernels once,
+# then the tests. A file's tests stay together, because they share what is compiled for them alone.
+test: $(VENV)/.dev
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint test-bounds test-plain
+	$(BIN)/stiction warm
 	$(BIN)/python -m pytest -n 2 --dist loadfile
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-plain test-bounds
 
 test-all: lint
+	$(BIN)/stiction warm
 	$(BIN)/python -m pytest -m "" -n 2 --dist loadfile
 	@$(MAKE) --no-print-directory test-plain test-bounds-all
 

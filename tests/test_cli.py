@@ -273,6 +273,17 @@ def test_warm_tells_how_far_it_is(capsys, monkeypatch):
     assert "[2/2] two: left out (no such package)" in told.err
 
 
+def test_warm_shares_its_parts_among_cores(capsys, monkeypatch):
+    from stiction.cli import warm
+
+    begun = []
+    monkeypatch.setattr("stiction.arrays.ahead.cores", lambda: 2)
+    monkeypatch.setattr(warm, "in_a_process", lambda part: begun.append(part) or len(begun) - 1)
+    assert main(["warm"]) == 3, "the worst of their statuses"
+    assert sorted(begun) == ["contact", "lcp", "steps", "turning"]
+    assert capsys.readouterr().out.startswith("steps, contact, turning, lcp ready in ")
+
+
 def fail() -> None:
     raise st.MissingDependency("no such package")
 
@@ -373,18 +384,18 @@ def examples() -> list[str]:
     return found
 
 
+LONG = ("cell-lemke", " warm", " bench", " study check", " study plot")  # examples that take minutes
+
+
 @pytest.mark.parametrize(
     "line",
-    [
-        pytest.param(line, marks=pytest.mark.slow) if "cell-lemke" in line or " warm" in line else line
-        for line in examples()
-    ],
+    [pytest.param(line, marks=pytest.mark.slow) if any(word in line for word in LONG) else line for line in examples()],
 )
 def test_examples_of_the_help_run(line, folder, capsys, monkeypatch):
-    """As they stand, but for the time to simulate, with files of the names that they have."""
+    """As they stand, but for the time to simulate and to measure, with files of the names that they have."""
     arguments = line.split()[1:]
-    if arguments[0] in ("bench", "study") and "list" not in arguments:
-        pytest.skip("takes minutes; other tests run these")
+    if arguments[0] in ("bench", "study") and not {"list", "--quick"} & set(arguments):
+        arguments.append("--quick")
     if "ray" in arguments:
         pytest.skip("needs a cluster; tests/sweeps/test_sweep.py has those on Ray")
     if any(word.endswith(".mp4") for word in arguments):
@@ -667,6 +678,8 @@ BAD = {
     "no scene": (["run"], "SCENE"),
     "missing file": (["run", "nowhere.xml"], "nowhere.xml: no such file"),
     "broken XML": (["run", "../given/broken.xml", "--log", "a.npz"], "broken.xml: "),
+    "no scene at all": (["run", "../given/ball.npz"], "ball.npz: not a scene; name a .xml (MJCF) or .urdf file"),
+    "no problem at all": (["solve", "../given/broken.xml"], "not a problem, or was cut off; name an .npz file"),
     "misspelt scene": (["run", "block-stak"], "did you mean 'block-stack'?"),
     "misspelt option": (["run", "block-stack", "--lwa", "box"], "Did you mean --law?"),
     "misspelt law": (["run", "block-stack", "--law", "colomb"], "did you mean 'coulomb'?"),

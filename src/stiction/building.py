@@ -102,7 +102,7 @@ def note(path: Path) -> None:
 
     Calls by other kernels do not count.
     """
-    from stiction.arrays.compiled import Kernel
+    from stiction.arrays.compiled import Kernel, Target
     from stiction.cli.warm import TASKS
     from stiction.errors import StictionError
 
@@ -124,6 +124,7 @@ def note(path: Path) -> None:
     def code(kernel: Kernel, kinds: str) -> None:
         """Nothing is compiled yet."""
 
+    Target.one_piece = True
     Kernel.first, Kernel.for_arguments, Kernel.code = noted, for_arguments, code  # type: ignore[assignment, method-assign]
     for task in (*(task for tasks in TASKS.values() for _, task in tasks()), *families(), *scenes()):
         with suppress(StictionError), np.errstate(all="ignore"):  # solvers may fail; their calls are noted
@@ -173,6 +174,7 @@ def write_objects(notes: Path, folder: Path, level: str) -> None:
     """Machine code of all noted calls, and the table of their symbols."""
     import llvmlite.binding as llvm
 
+    from stiction.arrays.compiled import Target
     from stiction.arrays.linking import KNOWN, compiled, compiled_gateway
 
     if not KNOWN:
@@ -183,6 +185,7 @@ def write_objects(notes: Path, folder: Path, level: str) -> None:
     machine = target.create_target_machine(cpu=level, features="", opt=3, reloc="pic", codemodel="default")
     see_structs()
     (folder / "gateway.o").write_bytes(compiled_gateway(machine).machine_code)
+    Target.one_piece = True
     table: dict[str, dict[str, list[Any]]] = {}
     for number, (name, kinds) in enumerate(json.loads(notes.read_text())):
         made = compiled(named(name), kinds, f"stiction_{number}", machine)

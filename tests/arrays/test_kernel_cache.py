@@ -95,6 +95,44 @@ def test_a_second_process_loads_what_the_first_compiled(package):
     assert not list(package.rglob("*.part"))
 
 
+ALONE = CALLEE.format(1).replace("import kernel", "import alone, kernel").replace("@kernel", "@alone\n@kernel")
+
+
+def test_a_kernel_alone_has_a_file_of_its_own(package):
+    """Which is loaded before that of its caller, and made again if it is lost."""
+    (package / "problems" / "callee.py").write_text(ALONE)
+    assert quietly(run(package)) == "42 compiled"
+    callee, caller = files(package / "__pycache__")
+    assert (callee.name[:12], caller.name[:12]) == ("callee.inner", "caller.outer")
+    assert quietly(run(package)) == "42 loaded"
+    callee.unlink()
+    assert quietly(run(package)) == "42 compiled"
+    assert files(package / "__pycache__") == [callee, caller]
+    assert quietly(run(package, NUMBA_BOUNDSCHECK="1")) == "42 compiled"
+
+
+@pytest.mark.parametrize("executable", [sys.executable, "/bin/false"])
+def test_another_process_compiles_ahead(package, executable):
+    """And where it cannot, this one does."""
+    (package / "problems" / "callee.py").write_text(ALONE)
+    code = f"""
+import sys
+import stiction.arrays.ahead as ahead
+import stiction.arrays.linking as linking
+from stiction.problems.callee import inner
+from stiction.solvers.caller import outer
+made, compiled = [], linking.compiled
+linking.compiled = lambda kernel, *rest: made.append(kernel.__name__) or compiled(kernel, *rest)
+ahead.cores, sys.executable = lambda: 2, {executable!r}
+ahead.ahead(inner, 20)
+ahead.ahead(inner, 20)
+print(outer(20), *sorted(made), len(ahead._begun))
+"""
+    here = ["outer"] if executable == sys.executable else ["inner", "outer"]
+    assert quietly(run(package, code)).split() == ["42", *here, "1"]
+    assert len(files(package / "__pycache__")) == 2
+
+
 def test_a_callee_edited_in_another_file_is_noticed_and_old_caches_go(package):
     old = [package / "__pycache__" / "kernels" / f"{number:016x}" for number in range(5)]
     for age, state in enumerate(old):

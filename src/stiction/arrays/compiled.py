@@ -48,12 +48,14 @@ class Target:
     """What kernels are being compiled for; `gpu` is set while Numba's compilers are locked (`gpu.for_gpu`)."""
 
     gpu = False
+    one_piece = False  # kernels alone are compiled into their callers, too: for libraries that are shipped
 
 
 class Kernel:
     """A compiled function; to Numba, which compiles the kernels that call it, it is one of its own (`part`)."""
 
     __qualname__: str
+    alone = False  # whether it is an object file of its own where other kernels call it too
 
     def __init__(self, function: Any, options: dict[str, Any], as_written: bool = False) -> None:
         update_wrapper(self, function)
@@ -226,6 +228,13 @@ def kernel(function: F) -> F:
 def inlined(function: F) -> F:
     """A kernel compiled into its callers: for what is called at every pivot with a NamedTuple too large to copy."""
     return made(function, {"inline": "always"})
+
+
+def alone(function: F) -> F:
+    """A kernel that is compiled apart from those that call it: once for all of them, and at the same time (`ahead`)."""
+    if is_compiled():
+        function.alone = True  # type: ignore[attr-defined]
+    return function
 
 
 def in_callers(function: F) -> F:

@@ -30,7 +30,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stiction.arrays.calls import Code
+from stiction.arrays.calls import Code, named
 from stiction.arrays.sources import PACKAGE, sources
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Made(NamedTuple):
     kernel: str  # symbol of the kernel itself
     results: str  # their kind
     machine_code: bytes  # as an object file
+    needs: tuple[tuple[str, str], ...] = ()  # names and kinds of the kernels alone that it calls
 
 
 def kept(name: str, key: str) -> Code | None:
@@ -58,8 +59,12 @@ def kept(name: str, key: str) -> Code | None:
 
     def understood(content: bytes) -> Code | None:
         head, machine_code = content.split(b"\n", 1)
-        written, entry, symbol, results = json.loads(head)
-        return loaded(Made(entry, symbol, results, machine_code)) if written == key else None
+        written, entry, symbol, results, needs = json.loads(head)
+        if written != key:
+            return None
+        for needed, its_kinds in needs:
+            provide(named(needed), its_kinds)
+        return loaded(Made(entry, symbol, results, machine_code))
 
     return read(name, understood) if name else None
 
@@ -90,10 +95,32 @@ def keep(name: str, key: str, made: Made) -> None:
     if where is None or where.folder is None:
         return
     try:
-        write_whole(where.folder / name, json.dumps([key, *made[:3]]).encode() + b"\n" + made.machine_code)
+        write_whole(where.folder / name, json.dumps([key, *made[:3], made.needs]).encode() + b"\n" + made.machine_code)
     except OSError as error:  # a full disk, a folder that was removed
         where.folder = None  # do not try again for each of some hundred kernels
         warn_once(f"compiled kernels are not kept, the next process compiles them anew: {error}. {ADVICE}")
+
+
+def is_kept(kernel: Kernel, kinds: str) -> bool:
+    """Whether there is a file for it."""
+    name = filed(kernel, kinds)[0]
+    return bool(name) and any((folder / name).is_file() for folder in places().folders)
+
+
+def provide(kernel: Kernel, kinds: str) -> Code:
+    """Have a kernel alone in memory, where machine code that calls it is loaded from now on."""
+    import llvmlite.binding as llvm
+
+    code = kernel.code(kinds)
+    if code is None:
+        raise ValueError(f"{kernel!r} is not compiled")
+    llvm.add_symbol(symbol_alone(kernel, kinds), code.kernel)
+    return code
+
+
+def symbol_alone(kernel: Kernel, kinds: str) -> str:
+    """The name by which other kernels call it."""
+    return f"{filed(kernel, kinds)[2]}_kernel"
 
 
 def filed(kernel: Kernel, kinds: str) -> tuple[str, str, str]:

@@ -6,7 +6,8 @@ calls below is so optimized five times over, and nearly all kernels are only eve
 
 Here a kernel has two sides. Called from another kernel it is a part: typed and lowered, and no more. Called from Python
 it is an object file: linked with all parts below it, each once, and with an entry that takes a block of words
-(`calls`), then optimized once, and kept on disk (`kernel_cache`) or shipped (`prebuilt`). What cannot be called so, and
+(`calls`), then optimized once, and kept on disk (`kernel_cache`) or shipped (`prebuilt`). A kernel alone is an object
+file for other kernels too, which call it by its symbol. What cannot be called so, and
 code with checked bounds, is a `Whole`: the same with Numba's own way to call it, and not kept. The first solve takes a
 third of the time for it, and what is optimized together runs no slower.
 
@@ -16,10 +17,11 @@ not (libraries of code); where these are not as known, kernels are compiled and 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -30,16 +32,22 @@ from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from stiction.arrays.calls import DATA, NUMBERS, dtype_of, fields_of, named, split, words_of
-from stiction.arrays.kernel_cache import PROVIDED, Made
+from stiction.arrays.ahead import awaited
+from stiction.arrays.calls import ARRAYS, DATA, NUMBERS, dtype_of, fields_of, name_of, named, split, words_of
+from stiction.arrays.compiled import Target
+from stiction.arrays.kernel_cache import PROVIDED, Made, provide, symbol_alone
 from stiction.arrays.prebuilt import GATEWAY
+from stiction.arrays.sources import unusual
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stiction.arrays.compiled import Kernel
 
 try:
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler, Flags
+    from numba.core.compiler import Compiler, Flags, compile_result
+    from numba.core.funcdesc import ExternalFunctionDescriptor
     from numba.core.registry import CPUDispatcher
 
     USED = (
@@ -52,6 +60,7 @@ except ImportError:
     KNOWN = False
 
 PATIENCE = 2.0  # s that compiling may take unannounced
+ALONE: dict[str, tuple[str, str]] = {}  # names and kinds of kernels alone that others call, by symbol
 _numbers = count()
 
 
@@ -62,16 +71,19 @@ def whole(kernel: Kernel) -> Any:
     return Whole(kernel.py_func, targetoptions=dict(kernel.targetoptions), pipeline_class=ForPython)
 
 
-def part(kernel: Kernel) -> Any:
-    """The dispatcher that kernels call."""
+def part(kernel: Kernel, alone: bool | None = None) -> Any:
+    """The dispatcher that kernels call; alone: whether in an object file of its own, as declared if not given."""
     if not KNOWN:
         options = {name: value for name, value in kernel.targetoptions.items() if name != "nopython"}
-        alone = njit(**options)(kernel.py_func)
+        cached = njit(**options)(kernel.py_func)
         with suppress(RuntimeError):  # no place for a cache
-            alone.enable_caching()
-        return alone
+            cached.enable_caching()
+        return cached
     options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return Part(kernel.py_func, targetoptions=options, pipeline_class=ForKernels)
+    kind = Alone if (kernel.alone if alone is None else alone) else Part
+    made = kind(kernel.py_func, targetoptions=options, pipeline_class=ForKernels)
+    made.whose = kernel
+    return made
 
 
 class Toolbox:
@@ -87,6 +99,18 @@ def type_of_built(built: Any) -> Any:
     target.typing_context.refresh()
     target.target_context.refresh()
     return target.typing_context.resolve_value_type(built)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Numba makes millions of objects that stay: looking for garbage among them takes a tenth of all time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Notice(event.Listener):  # type: ignore[misc]
@@ -127,8 +151,34 @@ if KNOWN:
         def get_call_template(self, args: Any, kws: Any) -> Any:
             return super().get_call_template([types.unliteral(each) for each in args], kws)
 
+    class Alone(Part):
+        """A kernel that others call in an object file of its own: they know its symbol and the kinds of its results."""
+
+        whose: Kernel
+
+        def compile(self, given: Any) -> Any:
+            letters = [exact_kind(each) for each in given] if isinstance(given, tuple) else [None]
+            if None in letters or unusual() or Target.one_piece:
+                return super().compile(given)
+            if given not in self.overloads:
+                kinds = ",".join(map(str, letters))
+                awaited(self.whose, kinds)
+                back = provide(self.whose, kinds).results
+                name = symbol_alone(self.whose, kinds)
+                ALONE[name] = name_of(self.whose), kinds
+                signature = (type_of(back) if back else types.none)(*given)
+                described = ExternalFunctionDescriptor(name, signature.return_type, given)
+                made = compile_result(signature=signature, entry_point=object(), fndesc=described, objectmode=False)
+                self.targetctx.insert_user_function(made.entry_point, described, [])
+                self.overloads[given] = made
+            return self.overloads[given].entry_point
+
     class Whole(CPUDispatcher):  # type: ignore[misc]
         """A kernel as Python calls it."""
+
+        @no_collection()
+        def compile(self, given: Any) -> Any:
+            return super().compile(given)
 
     class ForPython(Compiler):  # type: ignore[misc]
         """Numba's compiler, with a library that gathers all parts."""
@@ -268,6 +318,7 @@ def closure(libraries: list[Any]) -> list[Any]:
     return list(found.values())
 
 
+@no_collection()
 def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made | None:
     """A kernel for arguments of these kinds, as an object file; None if it cannot be called by a block of words.
 
@@ -277,8 +328,9 @@ def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made
     given = tuple(map(type_of, letters))
     if not KNOWN:
         return None
-    kernel.part.compile(given)
-    itself = kernel.part.overloads[given]
+    whose = part(kernel, alone=False) if kernel.alone else kernel.part
+    whose.compile(given)
+    itself = whose.overloads[given]
     results = kind_of(itself.signature.return_type)
     if results is None:
         return None
@@ -288,7 +340,7 @@ def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made
     options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     options.pop("inline", None)
     pipeline = type("ForThis", (ForObject,), {"apart": symbol})
-    entry = Whole(entry_of(kernel, letters, given, results), targetoptions=options, pipeline_class=pipeline)
+    entry = Whole(entry_of(whose, letters, given, results), targetoptions=options, pipeline_class=pipeline)
     arguments = (types.CPointer(types.int64),)
     entry.compile(arguments)
     library = entry.overloads[arguments].library
@@ -298,7 +350,8 @@ def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made
     symbols = {entry.overloads[arguments].fndesc.mangled_name: name, symbol: f"{name}_kernel"}
     show_only(module, symbols)
     machine = machine or library._codegen._tm
-    return Made(name, f"{name}_kernel" if apart else "", results, machine.emit_object(module))
+    needs = tuple(ALONE[each.name] for each in module.functions if each.name in ALONE)
+    return Made(name, f"{name}_kernel" if apart else "", results, machine.emit_object(module), needs)
 
 
 def show_only(module: Any, symbols: dict[str, str]) -> None:
@@ -355,6 +408,20 @@ def type_of(kind: str) -> Any:
     return types.Array(from_dtype(dtype_of(kind[:-1])), int(kind[-1]), "C")
 
 
+def exact_kind(given: Any) -> str | None:
+    """The kind of arguments of exactly this type; None if there is none."""
+    if isinstance(given, types.BaseTuple):
+        whose = getattr(given, "instance_class", tuple)
+        name = "" if whose is tuple else f"{whose.__module__}:{whose.__qualname__}"
+        fields = [exact_kind(each) for each in given]
+        return None if None in fields else f"<{'|'.join([name, *map(str, fields)])}>"
+    if isinstance(given, types.Array):
+        letter = next((each for dtype, each in ARRAYS.items() if from_dtype(dtype) == given.dtype), None)
+        kind = f"{letter}{given.ndim}"
+        return kind if letter and type_of(kind) == given else None
+    return {types.float64: "d", types.int64: "q", types.boolean: "?"}.get(given)
+
+
 def kind_of(result: Any) -> str | None:
     """The kind of results of this type; None if they are more than numbers."""
     if isinstance(result, types.NoneType):
@@ -371,7 +438,7 @@ def kind_of(result: Any) -> str | None:
     return "d" if isinstance(result, types.Float) else None
 
 
-def entry_of(kernel: Kernel, kinds: list[str], given: tuple[Any, ...], results: str) -> Any:
+def entry_of(kernel: Any, kinds: list[str], given: tuple[Any, ...], results: str) -> Any:
     """A function of a block of words that calls the kernel with the arguments in it, and writes results after them."""
     names: dict[str, Any] = {"kernel": kernel, "as_float": as_float, "as_word": as_word}
     lines, word = ["def entry(words):"], 0

@@ -178,4 +178,6 @@ def told(name: str) -> Iterator[None]:
         yield
     except (ValueError, OSError, RecursionError, mj.FatalError, mj.UnexpectedError) as error:
         line = " ".join(str(error).split())
+        if line.startswith("could not find decoder"):
+            line = "not a scene; name a .xml (MJCF) or .urdf file"
         raise InvalidScene(f"{name}: {line}") from error

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -15,27 +19,43 @@ from stiction.errors import InvalidProblem, MissingDependency, StictionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PARTS = ("lcp", "contact", "steps")
+ALL_OF_IT = ("steps", "contact", "turning", "lcp")  # the longest first
+PARTS = (*ALL_OF_IT, "judge")
 
 
 def warm(
-    *parts: Annotated[str, Parameter(help="`lcp`, `contact` or `steps`; all if none is named.", show_default=False)],
+    *parts: Annotated[
+        str,
+        Parameter(
+            help="`steps`, `contact`, `turning` (torsion and rolling), `lcp`; or `judge`, the certificate alone.",
+            show_default=False,
+        ),
+    ],
 ) -> int:
     """Compile the kernels of all solvers, laws and steppers now, with progress.
 
     Kernels are compiled when they are first used, and kept on disk. This uses each of them once on a small problem, so
-    that nothing has to wait later: before a demonstration, or when an image of a machine is made.
+    that nothing has to wait later: before a demonstration, or when an image of a machine is made. Several parts are
+    compiled at the same time, in as many processes as there are cores.
 
     **Examples**
 
         stiction warm
         stiction warm steps
     """
+    from stiction.arrays.ahead import cores
+
     for part in parts:
         if part not in PARTS:
             raise InvalidProblem(words.nearest("part", part, PARTS, " (stiction warm)"))
-    tasks = [task for part in parts or PARTS for task in TASKS[part]()]
     begin = time.perf_counter()
+    chosen = parts or ALL_OF_IT
+    if min(len(chosen), cores()) > 1:
+        with ThreadPoolExecutor(cores()) as pool:
+            ended = list(pool.map(in_a_process, chosen))
+        say(f"{', '.join(chosen)} ready in {time.perf_counter() - begin:.0f} s")
+        return max(ended)
+    tasks = [task for part in chosen for task in TASKS[part]()]
     for number, (name, do) in enumerate(tasks, 1):
         start = time.perf_counter()
         try:
@@ -48,6 +68,28 @@ def warm(
         tell(f"[{number}/{len(tasks)}] {name}: {time.perf_counter() - start:.1f} s")
     say(f"{len(tasks)} parts ready in {time.perf_counter() - begin:.0f} s")
     return 0
+
+
+def in_a_process(part: str) -> int:
+    """One part; how far it is comes to the same terminal."""
+    command = [sys.executable, "-m", "stiction", "warm", part]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+
+
+def judging() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The certificate of contact problems, by which other engines are judged too."""
+    import numpy as np
+
+    import stiction as st
+
+    def judged() -> None:
+        rows = np.eye(3)[:, None]  # of a point that rests on the ground
+        problem = st.ContactProblem(np.eye(3), [-1.0, 0.0, 0.0], rows[0], rows[1:].swapaxes(0, 1), [0.5])
+        impulse = np.array([[1.0, 0.0, 0.0]])
+        velocity, joint_impulse = problem.respond(impulse)
+        st.certify(problem, SimpleNamespace(impulse=impulse, velocity=velocity, joint_impulse=joint_impulse))
+
+    yield "certificate of contact", judged
 
 
 def lcps() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -75,7 +117,8 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
     def solved(solver: Any, law: Any) -> None:
         st.solve(stack(2, seed=0).with_law(law), solver(), throw=False)
 
-    for solver in ALL:
+    kinds: list[Any] = sorted(ALL, key=lambda each: each is st.ConeNewton)  # which steps begin with, at the same time
+    for solver in kinds:
         for law in (Coulomb(), Coulomb(facets=4), BoxFriction(), NoSlip(), Frictionless()):
             if law.kind in solver.contract.laws:
                 yield f"{words.kebab(solver.__name__)} under {law!r}", partial(solved, solver, law)
@@ -86,6 +129,18 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
 
     yield "many at once", lambda: st.solve_many([stack(2, seed=seed) for seed in range(2)])
     yield "derivatives", differentiated
+
+
+def turning() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Steps and solves of contacts that resist spin and rolling."""
+    import stiction as st
+
+    def stepped() -> None:
+        ball = st.Simulation(st.Scene.from_xml(BALL))
+        solution: Any = ball.step().solution
+        st.solve(solution.problem)
+
+    yield "time stepping, with torsion and rolling", stepped
 
 
 def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -110,6 +165,9 @@ def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "event-driven, box-on-plane", partial(stepped, "box-on-plane", st.Coulomb(), st.EventDriven())
 
 
+# What resists spin and rolling.
+BALL = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+  <body pos="0 0 0.1"><freejoint/><geom size="0.1" condim="6" friction="1 0.005 0.0001"/></body></worldbody></mujoco>"""
 TASKS: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Any]]]]] = {
-    "lcp": lcps, "contact": contacts, "steps": steps,
+    "steps": steps, "contact": contacts, "turning": turning, "lcp": lcps, "judge": judging,
 }  # fmt: skip

@@ -231,6 +231,9 @@ def _opened(path: Path) -> Iterator[Any]:
         raise InvalidProblem(f"load: cannot read {path} ({error.strerror}); check its kind and permissions") from error
     with file:
         if not zipfile.is_zipfile(file):
+            if path.suffix.lower() != ".npz":
+                kinds = "an .npz file of save's, FCLIB's .hdf5 or Siconos' .dat"
+                raise InvalidProblem(f"load: {path} is not a problem, or was cut off; name {kinds}")
             raise InvalidProblem(f"load: {path} is not an .npz file, or was cut off; write it with save")
         try:
             with zipfile.ZipFile(file) as members:

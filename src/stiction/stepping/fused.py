@@ -13,6 +13,7 @@ from typing import Annotated as Array
 
 import numpy as np
 
+from stiction.arrays.ahead import ahead
 from stiction.arrays.compiled import kernel
 from stiction.arrays.layout import Floats, Ints, cut, layout
 from stiction.arrays.vectors import ZEROS
@@ -36,7 +37,7 @@ from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, Judging, judge_problem
 from stiction.solutions.status import Status
-from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sizes
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sample, sizes
 from stiction.stepping.engine import direct
 from stiction.stepping.pose import set_joints, set_rates
 from stiction.stepping.record import EMPTY, Step, record, room
@@ -104,6 +105,7 @@ def fused_step(engine: Engine, settings: Settings, warm: bool) -> tuple[Report |
     while True:
         floats, ints = empty(engine.sizes[0]), empty(engine.sizes[1], INTEGER)
         if engine.fused is None:
+            ahead(cone_newton, *sample(engine.zero))
             arrays = (model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
             engine.fused = direct(make_step, *arrays, settings, engine.zero)
         status, steps, time, potential, kinetic, judged = engine.fused(

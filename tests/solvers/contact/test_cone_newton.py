@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
+import stiction.solvers.contact.cone_newton.cone_newton as module
+from stiction.arrays.calls import kinds_of
 from stiction.arrays.compiled import workspace
+from stiction.arrays.vectors import ZEROS
 from stiction.problems.contact import ContactProblem
 from stiction.problems.zoo.contact_classics import contact_classics
 from stiction.problems.zoo.contact_families import (
@@ -20,10 +23,21 @@ from stiction.problems.zoo.contact_families import (
 )
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
+from turning import with_turning
 
 PUBLISHED = [name for name, problem in contact_classics().items() if problem.n < 200]
 # Light blocks bear 1e5 times what would stop them: that much of the digits is lost to rounding.
 LOADED = ("stack-lengths", "stack-mass-1e6")
+
+
+@pytest.mark.parametrize("directions", [3, 6])
+def test_it_is_compiled_ahead_for_what_it_is_called_with(directions, monkeypatch):
+    """Steps begin to compile it in another process; for other arguments that would be in vain."""
+    called = []
+    monkeypatch.setattr(module, "cone_newton", lambda *given: called.append(kinds_of(given)) or (1, 0, 1.0))
+    problem = stack(2, 0) if directions == 3 else with_turning(stack(2, 0), (0.01, 0.001, 0.001))
+    ConeNewton().propose(problem, None)
+    assert set(called) == {kinds_of(module.sample(ZEROS[directions]))}
 
 
 def delassus_of(problem):

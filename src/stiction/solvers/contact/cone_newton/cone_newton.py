@@ -28,7 +28,7 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import in_callers, kernel, shared, workspace
+from stiction.arrays.compiled import alone, in_callers, kernel, shared, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import ZEROS, at, largest, plus, put, times
@@ -168,6 +168,13 @@ class Given(NamedTuple):
     apart: Any  # whether sliding, spin and rolling are bounded apart
 
 
+def sample(zero: tuple[float, ...]) -> tuple[Any, ...]:
+    """Arguments of the kernel, for no contacts: of the kinds that it is compiled for."""
+    wide, numbers, integers = np.empty((0, len(zero))), np.empty(0), np.empty(0, np.int64)
+    given = Given(wide[:, :, None], np.empty((0, 4), np.int64), numbers, wide, numbers, numbers, numbers, False)
+    return given, 0.0, wide, 0, 0, 0.0, numbers, integers, wide, zero
+
+
 class Whole(NamedTuple):
     """All contacts of a problem, as they came."""
 
@@ -201,6 +208,7 @@ def sizes(n: int, d: int, m: int, width: int) -> tuple[int, int]:
     return max(one[0], other[0]), max(one[1], other[1])
 
 
+@alone
 @kernel
 def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, ints, p, zero):
     """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`; zero: of a contact."""
