@@ -75,7 +75,7 @@ def save(problem: BoxLCP | ContactProblem, path: str | os.PathLike[str]) -> None
 def load(path: str | os.PathLike[str], *, ignore: tuple[str, ...] = ()) -> BoxLCP | ContactProblem:
     """Read a problem that `save` wrote, or one of FCLIB or Siconos: an `LCP`, a `BoxLCP` or a `ContactProblem`.
 
-    ignore: what of a file is to be left out for which there is no law: "rolling" friction
+    ignore: what of a file is to be left out: "rolling" friction of Siconos' files
     """
     path = Path(path)
     if not set(ignore) <= set(IGNORABLE):

@@ -32,6 +32,7 @@ import scipy
 
 from stiction.errors import InvalidProblem
 from stiction.problems.assemble import CONE, Source, global_problem, local_problem, reduced
+from stiction.problems.contact import ContactProblem, with_ratio
 from stiction.problems.laws import Coulomb
 
 if TYPE_CHECKING:
@@ -40,13 +41,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stiction.problems.contact import ContactProblem
-
     Array = NDArray[np.float64]
 
 DENSE, BLOCKS, SPARSE = 0, 1, 2
 AS_TRIPLETS = 1  # the storage of a sparse matrix that is written
 ROLLING = 5  # the dimension of rolling friction in space
+IN_SPACE = (0, 1, 2, 4, 5)  # where its rows stand among our six
 APART = Coulomb(joint=False)  # its law
 BEGINNING = re.compile(rb"\s*\d+[ \t]*\r?\n\s*\d+[ \t]*\r?\n\s*[012][ \t]*\r?\n")
 SIZES = re.compile(r"\s*(triplet: )?(\d+)-by-(\d+), nzmax: (\S+) nnz: ([^\s,]+)")
@@ -82,15 +82,23 @@ def read(path: Path, ignore: tuple[str, ...] = ()) -> ContactProblem:
 
 def write(problem: ContactProblem, path: Path) -> None:
     """Write a problem; use `problem.save`, which never leaves half a file."""
-    if problem.law != CONE:
+    rolls = problem.rows.shape[1] > 3
+    if rolls and problem.law.kind == "cone" and problem.law != APART:
+        raise InvalidProblem(
+            "save: in Siconos' text format sliding and rolling are bounded apart; save as .npz, or "
+            "problem.with_law(Coulomb(joint=False))"
+        )
+    if problem.law not in (CONE, APART):
         raise InvalidProblem(
             f"save: Siconos' text format knows Coulomb's law on the circular cone only, not {problem.law}; "
             "save as .npz, or problem.with_law(Coulomb())"
         )
     if problem.slides:
         raise InvalidProblem("save: Siconos' text format has no place for known slip directions; save as .npz")
-    if problem.rows.shape[1] > 3:
-        raise InvalidProblem("save: torsional and rolling friction are not written for Siconos; save as .npz")
+    if rolls and (problem.ratio is None or problem.ratio[:, 2].any()):
+        raise InvalidProblem("save: Siconos' text format has rolling friction, but no torsion; save as .npz")
+    if rolls and not all(np.array_equal(problem.ratio[:, a], problem.ratio[:, a + 1]) for a in (0, 3)):  # type: ignore[index]
+        raise InvalidProblem("save: Siconos' text format has equal friction in all directions; save as .npz")
     with path.open("w", encoding="ascii", newline="\n") as file:
         file.writelines(_lines(_without_joints(problem)))
 
@@ -104,9 +112,9 @@ def _without_joints(problem: ContactProblem) -> ContactProblem:
     mass = scipy.sparse.block_diag(problem.mass_blocks).toarray()
     rows = np.ascontiguousarray(problem.dense_rows()[:, : problem.dim])
     source = Source("save: the problem without its joints", mass.nbytes + rows.nbytes)
-    return reduced(
-        source, mass, problem.velocity, rows, problem.joints, problem.joint_rate, _offset(problem), problem.friction
-    )
+    given = problem.friction if problem.rows.shape[1] == 3 else np.ones((problem.n, 5)) * problem.friction[:, None]
+    local = reduced(source, mass, problem.velocity, rows, problem.joints, problem.joint_rate, _offset(problem), given)
+    return with_ratio(local, problem.ratio)
 
 
 def _offset(problem: ContactProblem) -> Array:
@@ -119,21 +127,30 @@ def _offset(problem: ContactProblem) -> Array:
 
 
 def _lines(problem: ContactProblem) -> Iterator[str]:
-    n, m, dim = problem.n, problem.m, problem.dim
+    (n, d), m, rolls = problem.rows.shape[:2], problem.m, problem.rows.shape[1] > 3
+    taken = [*IN_SPACE] if rolls else [*range(problem.dim)]
+
+    # Rows of rolling were multiplied by their coefficients over mu: as they were given, they are divided by them.
+    per = np.ones((n, d))
+    if rolls and problem.ratio is not None:
+        per[:, 1:] = np.where(problem.ratio > 0.0, 1.0 / np.where(problem.ratio > 0.0, problem.ratio, 1.0), 0.0)
+    per, dim = per[:, taken], len(taken)
     yield f"{dim}\n{n}\n"
     if problem.mass is None:
         assert problem.delassus is not None
         assert problem.offset is not None
-        place = np.arange(3 * n).reshape(n, 3)[:, :dim].ravel()
-        yield from _sparse_lines(problem.delassus[np.ix_(place, place)])
-        yield _number_line(problem.offset[place])
+        place, every = np.arange(d * n).reshape(n, d)[:, taken].ravel(), per.ravel()
+        yield from _sparse_lines(every[:, None] * problem.delassus[np.ix_(place, place)] * every)
+        yield _number_line(every * problem.offset[place])
     else:
         M = scipy.sparse.block_diag(problem.mass_blocks) if m else np.zeros((0, 0))
         yield from _sparse_lines(M)
-        yield from _sparse_lines(problem.dense_rows()[:, :dim].reshape(n * dim, m).T)
+        yield from _sparse_lines((per[:, :, None] * problem.dense_rows()[:, taken]).reshape(n * dim, m).T)
         yield _number_line(M @ problem.velocity)
-        yield _number_line(_offset(problem))
+        yield _number_line(per * _offset(problem)[:, taken])
     yield _number_line(problem.friction)
+    if rolls and problem.ratio is not None:
+        yield _number_line(problem.friction * problem.ratio[:, 3])
 
 
 def _sparse_lines(matrix: Any) -> Iterator[str]:
@@ -189,7 +206,7 @@ def _friction(
         raise text.wrong("there are more numbers than the problem has", ahead=True)
     every = np.arange(dim * contacts).reshape(contacts, dim)
     if rolling.any() and "rolling" not in ignore:
-        to = (0, 1, 2, 4, 5) if dim == ROLLING else (0, 1, 4)
+        to = IN_SPACE if dim == ROLLING else (0, 1, 4)
         place = np.arange(6 * contacts).reshape(contacts, 6)[:, to]
         both = np.column_stack([friction, friction, np.zeros(contacts), rolling, rolling])
         return both, 6, every.ravel(), place.ravel(), APART
