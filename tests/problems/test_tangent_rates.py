@@ -13,7 +13,7 @@ RATE = [[-0.5, 0.0]]
 
 
 def block(rate=RATE, mass=2.0, **options) -> ContactProblem:
-    """A mass on a belt that runs at 0.5 m/s along x, after a second of gravity; u_t is its velocity minus the belt's."""
+    """A mass on a belt that runs at 0.5 m/s along x, after a second of gravity."""
     eye = np.eye(3)
     return ContactProblem(
         mass * eye, [0.0, 0.0, -G], eye[2:], eye[None, :2], [MU], tangent_rate=rate, **options

@@ -61,6 +61,7 @@ CONTACT, LIMIT, DRY = 0, 1, 2  # kinds
 SAME = 1e-7  # of a radius: contacts closer than this are the same
 CORNERS = 4  # a pair with more contacts is searched for ones that lie between two others
 MOVES, IMMOVABLE = 1e-6, 1e-10  # entries of a normal row: above rounding; rounding, relative to its tangents
+LEAST_LEVER = 1e-13  # m: a normal row with smaller entries is rounding, whatever its tangents are
 MISALIGNED = 1e-5  # entries of a row of a loop, over those of its neighbours, that come from a model's decimals
 MIN_MU = 1e-5  # mjMINMU: MuJoCo's value for friction 0
 PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
@@ -368,11 +369,14 @@ def greatest(row):
 def immovable(model, data, address):
     """Whether joints prevent all motion along the normal: such a contact cannot press and could never open.
 
-    An example is a block on slides along a table. Its normal row is rounding compared with its tangents.
+    An example is a block on slides along a table. Its normal row is rounding compared with its tangents. At the centre
+    of a ball joint these are rounding too.
     """
     normal = largest_entry(model, data, address, MOVES)
     if normal >= MOVES:
         return False
+    if normal <= LEAST_LEVER:
+        return True
 
     # Whether a small normal row is rounding is decided relative to the tangents.
     across = 0.0
