@@ -39,6 +39,7 @@ def conveyor(boxes: int = 3, speed: float = 0.5, mu: float = 0.4) -> NamedScene:
     check_number("speed", speed, -10.0, 10.0, "m/s")
     length = max(1.0, 0.2 * boxes)
     spec = empty("conveyor", check_friction(mu), timestep=0.005, size=1.2 * length)
+    ground(spec).pos = [0.0, 0.0, -0.2]  # what falls off the second belt comes to rest there
     for name, pos, half, surface in (
         ("belt", (-0.5 * length, 0.0), (0.5 * length, 0.1), (speed, 0.0)),
         ("cross-belt", (0.125, 0.4), (0.12, 0.5), (0.0, speed)),
