@@ -128,16 +128,6 @@ def test_the_report_says_what_is_used_and_ignored():
     assert text.endswith("refused:\n  nothing")
 
 
-def test_what_is_refused_is_refused_unless_it_is_to_be_ignored():
-    moving = box('surfacevel="1 0 0 0 0 0"')
-    scene = Scene.from_xml(moving)
-    with pytest.raises(InvalidScene, match="surfacevel"):
-        scene.bind(scene.data())
-    scene = Scene.from_xml(moving, ignore=("surfacevel",))
-    scene.bind(scene.data())
-    assert any("surfacevel" in line and "on request" in line for line in scene.report().ignored)
-
-
 def test_torsion_is_used_unless_it_is_to_be_ignored():
     turning = box('condim="4"')
     assert any("torsional and rolling friction" in line for line in Scene.from_xml(turning).report().used)
@@ -146,12 +136,24 @@ def test_torsion_is_used_unless_it_is_to_be_ignored():
     assert any("torsional and rolling friction" in line and "on request" in line for line in report.ignored)
 
 
-def test_what_is_refused_is_named():
+def test_moving_surfaces_are_used_unless_they_are_to_be_ignored():
     speed = 'surfacevel="1 0 0 0 0 0"'
     geoms = "".join(f'<geom name="g{k}" size=".1" {speed if k != 2 else ""}/>' for k in range(5))
     body = f'<body name="ball"><freejoint/><geom size=".1" {speed}/>{geoms}</body>'
-    (refused,) = Scene.from_xml(f"<mujoco><worldbody>{body}</worldbody></mujoco>").report().refused
-    assert "of geom 0 of body 'ball', geom 'g0', geom 'g1' and 2 more: remove it, or pass ignore=" in refused
+    xml, who = f"<mujoco><worldbody>{body}</worldbody></mujoco>", "of geom 0 of body 'ball', geom 'g0', geom 'g1' and 2"
+    report = Scene.from_xml(xml).report()
+    assert not report.refused
+    assert any(f"surfacevel (moving surfaces) {who}" in line for line in report.used)
+    report = Scene.from_xml(xml, ignore=("surfacevel",)).report()
+    assert not any("surfacevel" in line for line in report.used)
+    assert any(who in line and "on request" in line for line in report.ignored)
+
+
+def test_what_is_refused_is_refused():
+    cloth = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01" mass="1"/>'
+    scene = Scene.from_xml(f"<mujoco><worldbody>{cloth}</worldbody></mujoco>")
+    with pytest.raises(InvalidScene, match="1 flexible body, flex 'cloth'"):
+        scene.bind(scene.data())
 
 
 def test_how_contacts_are_found_is_told():

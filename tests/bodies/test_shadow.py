@@ -21,6 +21,9 @@ ARM = """<body name="arm" pos="0 0 1"><joint name="j" damping=".1" limited="true
 <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" mass="1"/></body>"""
 
 
+CLOTH = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01" mass="1"/>'
+
+
 def xml(option: str = SOFT, geom: str = "", more: str = "") -> str:
     return f"""<mujoco>{option}<worldbody><geom type="plane" size="3 3 1"/>
     <body name="box" pos="1 0 .11"><freejoint/>
@@ -49,14 +52,14 @@ def test_neither_a_scene_nor_a_step_changes_the_model():
 
 def test_a_refusal_changes_neither_model_nor_data():
     """`mj_step` ended elsewhere after one: integrator and flags had been set."""
-    model = model_of(geom='surfacevel="1 0 0 0 0 0"')
+    model = mujoco.MjModel.from_xml_string(xml().replace("</worldbody>", f"{CLOTH}</worldbody>"))
     before, data = model_bytes(model), mujoco.MjData(model)
-    with pytest.raises(InvalidScene, match="surfacevel"):
+    with pytest.raises(InvalidScene, match="flex 'cloth'"):
         st.step(model, data)
-    with pytest.raises(InvalidScene, match="surfacevel"):
+    with pytest.raises(InvalidScene, match="flex 'cloth'"):
         st.Simulation(st.Scene.of(model))
     assert np.array_equal(model_bytes(model), before)
-    untouched = mujoco.MjData(model_of(geom='surfacevel="1 0 0 0 0 0"'))
+    untouched = mujoco.MjData(mujoco.MjModel.from_xml_string(xml().replace("</worldbody>", f"{CLOTH}</worldbody>")))
     for _ in range(50):
         mujoco.mj_step(model, data)
         mujoco.mj_step(untouched.model, untouched)

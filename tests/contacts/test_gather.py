@@ -435,3 +435,16 @@ def test_contacts_that_joints_keep_from_moving_are_left_out():
     assert sim.contacts
     assert all("free" in touch.geoms for touch in sim.contacts)
     assert sim.data.qvel[2] > 0.0  # pushed by the other
+
+
+def test_a_contact_at_the_centre_of_a_ball_joint_is_none():
+    """Two capsules end there: all rows of their contact are rounding, and taking back the overlap would tear."""
+    model = mujoco.MjModel.from_xml_string("""<mujoco><default><geom type="capsule" size=".01"/></default><worldbody>
+        <geom fromto="0 0 0 0 0 .1"/><body pos="0 0 .1"><geom fromto="0 0 0 0 .1 .1"/><joint type="ball"/>
+        </body></worldbody></mujoco>""")
+    data, other = mujoco.MjData(model), mujoco.MjData(model)
+    for _ in range(60):
+        st.step(model, data)
+        mujoco.mj_step(model, other)
+        assert data.ncon == 1
+    np.testing.assert_allclose(data.qvel, other.qvel, atol=1e-2)

@@ -12,7 +12,7 @@ from published import reduced, violation
 from scipy import sparse
 
 from stiction import solve
-from stiction.errors import InvalidProblem, UnsupportedProblem
+from stiction.errors import InvalidProblem
 from stiction.problems import LCP, load, save
 from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import Coulomb
@@ -129,15 +129,24 @@ def test_one_stored_triangle_is_mirrored(path):
     np.testing.assert_array_equal(load(path).delassus, W)
 
 
-def test_rolling_friction_is_refused_or_left_out_on_request(path):
-    """In space, n, t1, t2 and two moments; in the plane, n, t and one."""
+def test_rolling_friction_becomes_turns_about_the_tangents(path):
+    """In space, n, t1, t2 and two moments; in the plane, n, t and one. On request without."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(10, 10))
     A, slides = A @ A.T, np.array([0, 1, 2, 5, 6, 7])
     text = "5\n2\n" + dense(A) + line(np.arange(10.0)) + line([0.5, 0.6])
     path.write_text(text + line([0.0, 0.1]))
-    with pytest.raises(UnsupportedProblem, match=r"rolling friction \(coefficients 0 to 0.1\).*ignore=\('rolling',\)"):
-        load(path)
+    problem = load(path)
+    assert (problem.dim, problem.law) == (6, Coulomb(joint=False))
+    place = np.array([0, 1, 2, 6, 7, 8, 10, 11])  # the first contact has no rolling friction
+    kept, size = np.array([0, 1, 2, 5, 6, 7, 8, 9]), np.array([1, 1, 1, 1, 1, 1, 0.1 / 0.6, 0.1 / 0.6])
+    expected = np.zeros((12, 12))
+    expected[np.ix_(place, place)] = size[:, None] * A[np.ix_(kept, kept)] * size
+    np.testing.assert_allclose(problem.delassus, expected, rtol=1e-14)
+    np.testing.assert_allclose(problem.offset[place], size * kept, rtol=1e-14)
+    solution = solve(problem)
+    assert solution.certificate.residual < 1e-9
+    assert violation_of_rolling(A, np.arange(10.0), [0.5, 0.6], [0.0, 0.1], solution.as_given) < 1e-8
     for rolling, ignore in (([0.0, 0.1], ("rolling",)), ([0.0, 0.0], ())):
         path.write_text(text + line(rolling))
         problem = load(path, ignore=ignore)
@@ -145,8 +154,8 @@ def test_rolling_friction_is_refused_or_left_out_on_request(path):
         np.testing.assert_array_equal(problem.offset, np.arange(10.0)[slides])
         np.testing.assert_array_equal(problem.friction, [0.5, 0.6])
     path.write_text("3\n2\n" + dense(A[:6, :6]) + line(np.arange(6.0)) + line([0.5, 0.6]) + line([0.1, 0.1]))
-    with pytest.raises(UnsupportedProblem, match="rolling friction"):
-        load(path)
+    assert (load(path).n, load(path).dim) == (2, 6)
+    assert solve(load(path)).certificate.residual < 1e-9
     problem = load(path, ignore=("rolling",))
     assert (problem.n, problem.dim) == (2, 2)
     with pytest.raises(InvalidProblem, match=r"ignore must be a tuple of names of \('rolling',\), got \('sliding',\)"):
@@ -163,15 +172,58 @@ def test_published_files():
     assert np.count_nonzero(flat.delassus) == 3822  # as the file itself says
     assert flat.delassus[place[649], place[0]] == -454.43
     assert flat.delassus[0, 0] == 856.713
-    with pytest.raises(UnsupportedProblem, match=r"rolling friction \(coefficients 0.1 to 0.8\)"):
-        load(PUBLISHED / "rockfall_14_25792.dat")
     raw = (PUBLISHED / "rockfall_14_25792.dat").read_text().split()
     rock = np.array(raw[7 : 7 + 4900], float).reshape(70, 70).T
+    whole = load(PUBLISHED / "rockfall_14_25792.dat")
+    assert whole.law == Coulomb(joint=False)
+    answer = solve(whole)
+    assert answer.certificate.residual < 1e-9
+    numbers = np.array(raw[7 + 4900 :], float)
+    assert violation_of_rolling(rock, numbers[:70], numbers[70:84], numbers[84:98], answer.as_given) < 1e-8
     kept = np.arange(70).reshape(14, 5)[:, :3].ravel()
     problem = load(PUBLISHED / "rockfall_14_25792.dat", ignore=("rolling",))
     np.testing.assert_array_equal(problem.delassus, rock[np.ix_(kept, kept)])
     answer = solve(problem)
     assert violation(problem.delassus, problem.offset, problem.friction, answer.impulse) < 1e-9
+
+
+def violation_of_rolling(W, q, mu, rolling, impulse) -> float:
+    """Of Siconos' law with the file's own numbers: sliding and rolling each at most their bound, and opposed to it."""
+    r = impulse[:, [0, 1, 2, 4, 5]]
+    u = (W @ r.ravel() + q).reshape(-1, 5)
+    size = np.sqrt(np.diag(W).reshape(-1, 5)[:, :1])
+    worst = [np.abs(np.minimum(u[:, 0], r[:, 0] * size[:, 0] ** 2)).max(), (-u[:, 0]).max(), (-r[:, 0]).max()]
+    for part, bound in ((slice(1, 3), mu), (slice(3, 5), rolling)):
+        force, speed, most = r[:, part], u[:, part], np.asarray(bound) * r[:, 0]
+        worst.append((np.linalg.norm(force, axis=1) - most).max())
+        # Maximal dissipation: the power is that of the bound against the speed.
+        worst.append(np.abs((force * speed).sum(axis=1) + most * np.linalg.norm(speed, axis=1)).max())
+    return float(max(worst)) / np.abs(q).max()
+
+
+def test_rolling_friction_is_written_and_read_again(path):
+    whole = load(PUBLISHED / "rockfall_14_25792.dat")
+    whole.save(path)
+    again = load(path)
+    assert again.law == whole.law
+    np.testing.assert_allclose(again.delassus, whole.delassus, rtol=1e-13)
+    np.testing.assert_allclose(again.ratio, whole.ratio, rtol=1e-13)
+    rng = np.random.default_rng(1)
+    spins = ContactProblem(
+        np.eye(6), rng.normal(size=6), rng.normal(size=(1, 6)), rng.normal(size=(1, 5, 6)), [[0.5, 0.5, 0.1, 0.2, 0.2]],
+        law=Coulomb(joint=False),
+    )  # fmt: skip
+    with pytest.raises(InvalidProblem, match=r"has rolling friction, but no torsion.*save as \.npz"):
+        spins.save(path)
+    rolls = ContactProblem(
+        np.eye(6), rng.normal(size=6), rng.normal(size=(1, 6)), rng.normal(size=(1, 5, 6)), [[0.5, 0.5, 0, 0.2, 0.2]],
+        law=Coulomb(joint=False), gap_rate=[0.1],
+    )  # fmt: skip
+    rolls.save(path)
+    np.testing.assert_allclose(load(path).rows, rolls.rows, atol=1e-15)
+    np.testing.assert_allclose(solve(load(path)).impulse, solve(rolls).impulse, atol=1e-9)
+    with pytest.raises(InvalidProblem, match=r"bounded apart.*Coulomb\(joint=False\)"):
+        rolls.with_law(Coulomb()).save(path)
 
 
 def test_the_answer_of_a_global_file_holds_for_its_numbers():

@@ -79,6 +79,10 @@ STARTS = [
     ("card-house", {}, 84, 56),
     ("masonry-arch", {}, 54, 40),
     ("dominoes", {}, 60, 40),
+    ("conveyor", {}, 18, 12),
+    ("conveyor", {"boxes": 1, "speed": -1.0}, 6, 4),
+    ("rolling-balls", {}, 18, 3),
+    ("four-bar", {}, 9, 4),
 ]
 
 

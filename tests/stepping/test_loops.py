@@ -125,3 +125,68 @@ def test_a_tendon_holds_three_trees_together(jacobian):
     assert abs(data.qpos[[0, 1, 3]].sum()) < 1e-12
     assert report.certificate.residual < 1e-12
     assert np.abs(data.qfrc_constraint - [-2.0, -2.0, 0.0, -2.0]).max() < 1e-9
+
+
+def sliders(tendon: str, jacobian: str, masses=(1.0, 2.0, 0.5)) -> mujoco.MjModel:
+    """Sliders along x, a tree each, with a free ball among them; the tendon's length is the sum of their places."""
+    bodies = "".join(
+        f"<body pos='0 {k} 0'><joint name='j{k}' type='slide' axis='1 0 0'/><geom size='.1' mass='{mass}'/></body>"
+        + ("<body pos='5 0 0'><freejoint/><geom size='.1'/></body>" if k == 0 else "")
+        for k, mass in enumerate(masses)
+    )
+    parts = "".join(f"<joint joint='j{k}' coef='1'/>" for k in range(len(masses)))
+    return mujoco.MjModel.from_xml_string(f"""<mujoco><option gravity="0 0 0" timestep=".01" jacobian="{jacobian}"/>
+        <worldbody>{bodies}</worldbody><tendon><fixed name="sum" {tendon}>{parts}</fixed></tendon></mujoco>""")
+
+
+@pytest.mark.parametrize("jacobian", ["dense", "sparse"])
+def test_the_limit_of_a_tendon_over_three_trees(jacobian):
+    """At the limit its force is sum(f / m) / sum(1 / m): the sliders then accelerate by what is left of theirs."""
+    model = sliders("limited='true' range='-1 .05'", jacobian)
+    data = mujoco.MjData(model)
+    moving = [model.joint(f"j{k}").dofadr[0] for k in range(3)]
+    mass, force = np.array([1.0, 2.0, 0.5]), np.array([3.0, 1.0, -0.5])
+    pull = (force / mass).sum() / (1.0 / mass).sum()
+    for _ in range(60):
+        data.qfrc_applied[moving] = force
+        before = data.ten_length[0]
+        report = st.step(model, data)
+        assert report.certificate.residual <= 1e-9
+        assert data.ten_length[0] <= 0.05 + 1e-9
+    assert before > 0.05 - 1e-9
+    np.testing.assert_allclose(data.qacc[moving], (force - pull) / mass, atol=1e-8)
+    np.testing.assert_allclose(data.efc_force[0], pull, rtol=1e-8)
+    assert not data.qvel[1:7].any()  # the ball among them is not touched
+
+
+@pytest.mark.parametrize("loss", [0.5, 2.0])
+def test_dry_friction_of_a_tendon_over_three_trees(loss):
+    """It holds the tendon's length as long as that takes less than its bound, and brakes each slider by it then."""
+    model = sliders(f"frictionloss='{loss}'", "dense")
+    data = mujoco.MjData(model)
+    moving = [model.joint(f"j{k}").dofadr[0] for k in range(3)]
+    mass, force = np.array([1.0, 2.0, 0.5]), np.array([3.0, 1.0, -0.5])
+    pull = min(loss, (force / mass).sum() / (1.0 / mass).sum())
+    for _ in range(20):
+        data.qfrc_applied[moving] = force
+        assert st.step(model, data).certificate.residual <= 1e-9
+        np.testing.assert_allclose(data.qacc[moving], (force - pull) / mass, atol=1e-8)
+
+
+def test_a_rope_through_three_bodies_that_also_touch():
+    """A spatial tendon over three free bodies that collide: each answer is certified, and the rope never too long."""
+    boxes = "".join(
+        f"<body name='b{k}' pos='{0.3 * k} 0 .1'><freejoint/><geom type='box' size='.1 .1 .1' mass='1'/>"
+        f"<site name='s{k}' pos='0 0 .1'/></body>"
+        for k in range(4)
+    )
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><option timestep=".005"/><worldbody>
+        <geom type="plane" size="5 5 .1"/>{boxes}</worldbody><tendon><spatial limited="true" range="0 .95">
+        {"".join(f"<site site='s{k}'/>" for k in range(4))}</spatial></tendon></mujoco>""")
+    data = mujoco.MjData(model)
+    data.qvel[0], data.qvel[6 * 3] = -2.0, 3.0
+    longest = 0.0
+    for _ in range(150):
+        assert st.step(model, data).certificate.residual <= 1e-8
+        longest = max(longest, data.ten_length[0])
+    assert 0.94 < longest <= 0.95 + 1e-3

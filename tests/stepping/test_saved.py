@@ -105,7 +105,7 @@ def test_every_solver_and_stepper_is_described_and_made():
         ({"model": np.zeros(9000, np.uint8)}, "cannot be read by mujoco"),
         ({"state": np.zeros(3)}, "the state has shape (3,)"),
         ({"counts": np.zeros(3, np.int64)}, "'floats'"),
-        ({"counts": np.zeros(3, np.int64), "floats": np.zeros(1), "ints": np.zeros(1, np.int64)}, "counts must be 11"),
+        ({"counts": np.zeros(3, np.int64), "floats": np.zeros(1), "ints": np.zeros(1, np.int64)}, "counts must be 12"),
         ({"counts": np.full(10, 5), "floats": np.zeros(1), "ints": np.zeros(1, np.int64)}, "shorter than counts says"),
         ({"counts": np.full(10, -5), "floats": np.zeros(1), "ints": np.zeros(1, np.int64)}, "numbers from 0 to"),
         ({"counts": np.zeros(10), "floats": np.zeros(1), "ints": np.zeros(1, np.int64)}, "counts must be a vector of"),

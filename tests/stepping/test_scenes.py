@@ -20,6 +20,8 @@ DEEPEST = {
     "double-action-jack": 1e-7,
     "dominoes": 3e-5,  # ½ r ω² dt² with r = 48 mm, ω = 26 rad/s, dt = 1 ms is 1.6e-5
     "log-heap": 1e-5,
+    "conveyor": 5e-4,  # boxes that fall and tumble: ½ r ω² dt² with r = 87 mm, ω = 20 rad/s, dt = 5 ms is 4e-4
+    "four-bar": 1e-5,
 }
 NONE = 1e-12  # rounding
 LOOSEST = 1e-4  # m, of point-to-point constraints between bodies that turn
@@ -169,6 +171,35 @@ def test_a_jack_lifts_on_the_way_up_and_on_the_way_down():
         lifted += moved if moved > -0.1 else moved + 0.2  # set back by two teeth
     assert turns(sim) > 5.0
     assert lifted == pytest.approx(0.1 * turns(sim), abs=0.1)  # a tooth a turn, half of it each way
+
+
+def test_a_conveyor_hands_a_box_over_to_the_belt_across():
+    """It gains mu g, rides at the belt's speed, and is turned by the second belt to its own direction."""
+    sim = start("conveyor", boxes=1)
+    for _ in sim.run(0.2):
+        pass
+    assert sim.data.qvel[:2] == pytest.approx([0.5, 0.0], abs=1e-6)
+    for _ in sim.run(0.8):
+        assert sim.report.certificate.residual <= 1e-8
+    assert sim.data.qvel[:2] == pytest.approx([0.0, 0.5], abs=1e-6)
+
+
+def test_balls_roll_where_the_slope_exceeds_their_rolling_friction():
+    sim = start("rolling-balls")
+    for _ in sim.run(0.5):
+        pass
+    speed = np.linalg.norm(sim.data.qvel.reshape(3, 6)[:, :3], axis=1)
+    assert speed[0] > speed[1] > 0.1
+    assert speed[2] < 1e-8
+
+
+def test_a_four_bar_linkage_turns_and_pushes_a_box():
+    sim = start("four-bar")
+    begin = sim.data.body("box").xpos[0]
+    for _ in sim.run(1.6):
+        assert np.abs(sim.data.efc_pos[: sim.data.ne]).max() <= 1e-5
+    assert sim.data.joint("crank").qpos[0] == pytest.approx(4.0 * 1.6, rel=0.2)
+    assert sim.data.body("box").xpos[0] < begin - 0.1
 
 
 # Memory

@@ -421,3 +421,39 @@ def test_nobody_else_can_reach_the_page_unless_asked():
     finally:
         viewer.close()
     assert viewer.session.simulation.scene.control is None
+
+
+@pytest.mark.slow
+def test_in_a_first_order_world_the_mouse_carries_a_block_off_a_stack(browser):
+    """The block follows the mouse to where it points, the others stay, and nothing flies when it is let go."""
+    simulation = st.Simulation(st.Scene.named("block-stack", blocks=3), stepper=st.FirstOrder())
+    viewer = Viewer(simulation, port=0).start()
+    page = open_page(browser, viewer.url)
+    page.locator("#stiction-status").wait_for()
+    session, data = viewer.session, simulation.data
+    top = int(np.argmax(data.xpos[:, 2]))
+    wait_for(lambda: simulation.time > 0.1, "time does not run")
+    page.wait_for_timeout(1000)  # the page tells its camera
+    start, others = data.xpos[top].copy(), np.delete(data.xpos.copy(), top, axis=0)
+    x, y = on_screen(page, viewer, start)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for k in range(1, 11):
+        page.mouse.move(x + 6 * k, y - 8 * k)
+        page.wait_for_timeout(50)
+    wait_for(lambda: session.hand.grip is not None, "the mouse holds nothing")
+    assert session.hand.grip.body == top
+    grip = session.hand.grip
+    wait_for(lambda: np.linalg.norm(grip.target - grip.point(data)) < 0.005, "it does not follow the mouse")
+    picture(page, "first-order-1-carried")
+    assert np.linalg.norm(data.xpos[top] - start) > 0.02
+    assert np.abs(np.delete(data.xpos, top, axis=0) - others).max() < 0.5 * np.linalg.norm(data.xpos[top] - start)
+    page.mouse.up()
+    wait_for(lambda: session.hand.grip is None, "it was not let go")
+    begin = simulation.time
+    wait_for(lambda: simulation.time > begin + 0.5, "time does not run")
+    picture(page, "first-order-2-let-go")
+    assert session.failure is None
+    assert np.abs(data.qvel).max() < 1e-6
+    page.context.close()
+    viewer.close()

@@ -225,6 +225,29 @@ def test_a_body_goes_where_it_is_dragged_and_rests_when_it_is_let_go():
     assert held.simulation.data.xpos[body][2] == pytest.approx(begin[2], abs=2e-3)
 
 
+@pytest.mark.parametrize("offset", [(0.0, 0.0, 0.2), (0.3, 0.1, 0.0)], ids=["lifted", "pushed"])
+def test_in_a_first_order_world_a_body_goes_all_the_way_and_stays_there(offset):
+    """Against weight or friction, whatever they take; let go, it stops where it is, or falls as fast as g τ."""
+    simulation = st.Simulation(st.Scene.named("box-on-plane"), stepper=st.FirstOrder())
+    held = Session(simulation)
+    held.step()
+    begin = simulation.data.xpos[1].copy()
+    assert held.grab(1, begin)
+    held.drag(begin + offset)
+    furthest = 0.0
+    for _ in range(round(1.5 / simulation.model.opt.timestep)):
+        assert held.step(), held.failure
+        furthest = max(furthest, float(np.linalg.norm(simulation.data.xpos[1] - begin)))
+    assert simulation.data.xpos[1] - begin == pytest.approx(offset, abs=2e-3)
+    assert furthest < 1.1 * np.linalg.norm(offset)
+    held.release()
+    assert not simulation.data.xfrc_applied.any()
+    for _ in range(3):
+        assert held.step(), held.failure
+    dropped, fallen = offset[2] - (simulation.data.qpos[2] - begin[2]), 3 * GRAVITY * simulation.model.opt.timestep
+    assert dropped == pytest.approx(fallen if offset[2] else 0.0, rel=0.1, abs=1e-4)
+
+
 def test_nobody_drags_the_world():
     held = session()
     assert not held.grab(0, [0.0, 0.0, 0.0])

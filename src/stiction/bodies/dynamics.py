@@ -2,7 +2,9 @@
 
     (M + dt D) (v_free - v) = dt f        f all forces but those of contacts and joints, D the derivative of dampers
 
-MuJoCo's mass matrix is block diagonal: one block for each kinematic tree, six velocities for a free body. Dampers of
+MuJoCo's mass matrix is block diagonal: one block for each kinematic tree, six velocities for a free body. Trees that a
+tendon couples in ways that no contact does are one block (`structs.joined_trees`), the first of them; the blocks of
+the others are empty. Dampers of
 joints (their polynomials too, by their slope) and the velocity gains of actuators with affine bias act at the end of
 the step, so stiff ones stay stable: D is added to the mass. In a tree without any, v_free is MuJoCo's own.
 Dry friction of a joint adds one velocity (see `contacts.gather`): blocks of size one follow those of the trees.
@@ -13,6 +15,7 @@ from __future__ import annotations
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import back_substitute, forward_substitute, tree_factor
 from stiction.bodies.pointers import flags, floats, ints
+from stiction.bodies.structs import JOINED
 
 AFFINE = 1  # mjBIAS_AFFINE
 HINGE_OR_SLIDE = 2  # the first of mjJNT_SLIDE, mjJNT_HINGE
@@ -20,22 +23,30 @@ NO_DAMPERS, NO_ACTUATORS = 1 << 6, 1 << 11  # mjDSBL_DAMPER, mjDSBL_ACTUATION
 
 
 @kernel
-def block_sizes(model):
-    """Return the number of entries of all mass blocks and the size of the largest tree."""
+def block_of(model, where, tree):
+    """Start and length of the velocities of a tree's block; length 0 if another tree leads it."""
+    if where[JOINED] > 0:
+        at = where[JOINED] + 3 * tree
+        return where[at + 1], where[at + 2]
     m = model[0]
-    lengths = ints(m.tree_dofnum)
+    return int(ints(m.tree_dofadr)[tree]), int(ints(m.tree_dofnum)[tree])
+
+
+@kernel
+def block_sizes(model, where):
+    """Return the number of entries of all mass blocks and the size of the largest."""
     entries, largest = 0, 0
-    for t in range(m.ntree):
-        entries += lengths[t] * lengths[t]
-        largest = max(largest, lengths[t])
+    for t in range(model[0].ntree):
+        _, length = block_of(model, where, t)
+        entries += length * length
+        largest = max(largest, length)
     return entries, largest
 
 
 @kernel
-def fill_blocks(model, data, starts, mass, free, scratch):
+def fill_blocks(model, data, where, starts, mass, free, scratch):
     """Write starts (ntree + 1,), blocks of M + dt D, and v_free of the trees; scratch holds largest² + nv floats."""
     m, d = model[0], data[0]
-    first, lengths = ints(m.tree_dofadr), ints(m.tree_dofnum)
     velocity, smooth, force = floats(d.qvel), floats(d.qacc_smooth), floats(d.qfrc_smooth)
     dt = m.timestep
     slopes = scratch[: m.nv]
@@ -44,7 +55,7 @@ def fill_blocks(model, data, starts, mass, free, scratch):
 
     # Assemble each tree's block: inertia, then the implicit dampers and velocity gains.
     for t in range(m.ntree):
-        size, start = lengths[t], first[t]
+        start, size = block_of(model, where, t)
         starts[t] = start
         block = mass[place : place + size * size]
         inertia_of_tree(model, data, start, size, block)
@@ -76,7 +87,7 @@ def fill_blocks(model, data, starts, mass, free, scratch):
 
 @kernel
 def inertia_of_tree(model, data, start, size, block):
-    """Copy a tree's inertia into a dense symmetric block; MuJoCo stores the lower triangle at the ancestors only."""
+    """Copy a block's inertia into a dense symmetric matrix; MuJoCo stores the lower triangle at the ancestors only."""
     m, d = model[0], data[0]
     counts, places, columns, M = ints(m.M_rownnz), ints(m.M_rowadr), ints(m.M_colind), floats(d.M)
     for e in range(size * size):

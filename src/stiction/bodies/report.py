@@ -1,7 +1,7 @@
 """Which features of a scene are used, which are ignored because hard contact does not need them, and which are refused.
 
-A feature is refused if it would change the motion and is not supported. Some can be ignored on request: the scene then
-runs as if they were absent.
+A feature is refused if it would change the motion and is not supported. Some that are used can be ignored on request:
+the scene then runs as if they were absent.
 """
 
 from __future__ import annotations
@@ -39,14 +39,17 @@ class Report:
 
 def inspect(model: Any, ignore: tuple[str, ...] = ()) -> Report:
     """Go through a model."""
-    refused = dict(refusals(model))
-    dropped = [f"{refused.pop(name)} (on request)" for name in ignore if name in refused]
-    turning = twisting(model)
+    refused, dropped, turning = dict(refusals(model)), [], twisting(model)
     used = list(uses(model))
     if turning and "torsion" in ignore:
         dropped.append(f"torsional and rolling friction (condim 4 and 6) of {listed(turning)} (on request)")
     elif turning:
         used.append(f"torsional and rolling friction (condim 4 and 6) of {listed(turning)}, exactly")
+    moving = [name_of(model, mj.mjtObj.mjOBJ_GEOM, g) for g in np.flatnonzero(model.geom_surfacevel.any(1)).tolist()]
+    if moving and "surfacevel" in ignore:
+        dropped.append(f"surfacevel (moving surfaces) of {listed(moving)} (on request)")
+    elif moving:
+        used.append(f"surfacevel (moving surfaces) of {listed(moving)}: friction carries what touches them")
     return Report(tuple(used), (*ignores(model), *dropped), tuple(refused.values()))
 
 
@@ -187,26 +190,10 @@ def refusals(model: Any) -> Iterator[tuple[str, str]]:
         flexes = [name_of(model, mj.mjtObj.mjOBJ_FLEX, f) for f in range(model.nflex)]
         many = counted(model.nflex, "flexible body", "flexible bodies")
         yield "flex", f"{many}, {listed(flexes)}: only rigid bodies are supported"
-    moving = [name_of(model, mj.mjtObj.mjOBJ_GEOM, g) for g in np.flatnonzero(model.geom_surfacevel.any(1)).tolist()]
-    if moving:
-        yield (
-            "surfacevel",
-            f"surfacevel (moving surfaces) of {listed(moving)}: remove it, or pass ignore=('surfacevel',)",
-        )
     other = sorted({int(kind) for kind in model.eq_type} - set(EQUALITIES))
     if other:
         names = ", ".join(mj.mjtEq(kind).name[5:].lower() for kind in other)
         yield "equality", f"equality constraints of kind {names}: only connect, weld, joint and tendon are supported"
-    for name, broken, most in (
-        ("limits", model.tendon_limited.astype(bool), 2),
-        ("dry friction", model.tendon_frictionloss > 0.0, 1),
-    ):
-        number = int(np.count_nonzero(broken & (model.tendon_treenum > most)))
-        if number:
-            yield (
-                f"tendon {name}",
-                f"{name} of {counted(number, 'tendon')} that couple more than {most} kinematic trees",
-            )
 
 
 def name_of(model: Any, kind: Any, number: int) -> str:

@@ -36,8 +36,8 @@ class Scene:
     model: the MjModel; nothing of it is ever changed: steps use a shadow of it (`bodies.shadow`)
     control: called with model and data before every step, or None
     margin: distance of a pair of geoms at which contact is looked for, None to follow the motion
-    ignore: features that are to be ignored, of "torsion" (torsional and rolling friction) and "surfacevel", which is
-        refused otherwise
+    ignore: features that are to be ignored, of "torsion" (torsional and rolling friction) and "surfacevel" (surfaces
+        that move by themselves)
     description: one line for people
     """
 

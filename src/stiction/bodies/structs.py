@@ -33,7 +33,7 @@ MODEL = (
     "actuator_biasprm", "actuator_damping", "actuator_dampingpoly", "actuator_gear", "actuator_forcelimited",
     "actuator_forcerange", "actuator_outadr", "actuator_outnum", "actuator_group", "geom_dataid", "mesh_vertadr",
     "mesh_vertnum", "mesh_vert", "mesh_graphadr", "mesh_graph", "hfield_nrow", "hfield_ncol", "hfield_size",
-    "hfield_adr", "hfield_data", "signature",
+    "hfield_adr", "hfield_data", "flg_surfacevel", "geom_surfacevel", "signature",
 )  # fmt: skip
 DATA = (
     "time", "energy", "ncon", "ne", "nf", "nl", "nefc", "flg_energypos", "flg_energyvel", "flg_subtreevel",
@@ -47,7 +47,7 @@ DATA = (
 CONTACT = ("dist", "pos", "frame", "friction", "dim", "geom", "efc_address", "exclude")
 # Places in `Memory.where`; those from HEADER on belong to `shadow`.
 SIZE, DIST, POS, FRAME, FRICTION, DIM, GEOM, ADDRESS, EXCLUDE = range(9)
-HEADER, WORDS, CONE, THEIRS, OURS, WIDEST = range(9, 15)
+HEADER, WORDS, CONE, THEIRS, OURS, WIDEST, SURFACES, JOINED = range(9, 17)
 
 ELLIPTIC = 1  # mjCONE_ELLIPTIC
 
@@ -64,15 +64,18 @@ class Memory(NamedTuple):
     data: NDArray[np.void]  # (1,) record of mjData; addresses after `contact` change at every position stage
     # Size of mjContact and the offset of each field of CONTACT in it; bytes of the sizes that mjModel begins with; ints
     # of its sizes, flags and options; the cone that the user's model asks for; addresses of the user's model and of its
-    # shadow, 0 if there is none; the most directions of a contact that are taken, 3 without torsion and rolling.
+    # shadow, 0 if there is none; the most directions of a contact that are taken, 3 without torsion and rolling;
+    # whether surfaces may move by themselves; where the table of joined trees begins, 0 if there is none.
     where: NDArray[np.int64]
 
 
 def memory(model: Any, data: Any) -> Memory:
     """The memory of a model and its data, which must outlive it; the model may be a `Shadow`."""
     shapes = layouts()
-    view = Memory(record(model, shapes.model), record(data, shapes.data), shapes.where.copy())
     user = getattr(model, "user", model)
+    where = np.concatenate([shapes.where, joined_trees(user)])
+    where[JOINED] = 0 if len(where) == len(shapes.where) else len(shapes.where)
+    view = Memory(record(model, shapes.model), record(data, shapes.data), where)
     check(record(user, shapes.model)[0], user, MODEL)
     check(view.data[0], data, DATA)
     if user is not model:
@@ -99,6 +102,46 @@ def check(found: Any, owner: Any, names: Iterable[str]) -> None:
             raise RuntimeError(f"mujoco {mujoco().__version__} does not keep {name} where its introspection says")
 
 
+def joined_trees(model: Any) -> NDArray[np.int64]:
+    """Which trees are one block of the mass, since a limit or dry friction acts on more of them than a contact touches.
+
+    (3 ntree,) for each tree the first one of its block; where its block begins, and its length, 0 if it is not the
+    first. Empty if there are none.
+    """
+    first, end = np.arange(model.ntree), np.arange(1, model.ntree + 1)
+    for tendon in range(model.ntendon):
+        most = 1 if model.tendon_frictionloss[tendon] > 0.0 else 2
+        trees = trees_of_tendon(model, tendon)
+        if len(trees) > most and (most == 1 or model.tendon_limited[tendon]):
+            inside = (first <= trees[-1]) & (end > trees[0])  # blocks that it reaches into become one
+            begin, stop = first[inside].min(), end[inside].max()
+            first[begin:stop], end[begin:stop] = begin, stop
+    if (first == np.arange(model.ntree)).all():
+        return np.zeros(0, np.int64)
+    begins = np.append(model.tree_dofadr, model.nv)
+    leads = first == np.arange(model.ntree)
+    start = np.where(leads, begins[first], begins[end])
+    return np.column_stack([first, start, np.where(leads, begins[end] - begins[first], 0)]).astype(np.int64).ravel()
+
+
+def trees_of_tendon(model: Any, tendon: int) -> list[int]:
+    """The trees that a tendon moves, in order."""
+    kinds, trees = mujoco().mjtWrap, set()
+    begin = int(model.tendon_adr[tendon])
+    for kind, place in zip(
+        model.wrap_type[begin : begin + model.tendon_num[tendon]].tolist(),
+        model.wrap_objid[begin : begin + model.tendon_num[tendon]].tolist(),
+        strict=True,
+    ):
+        if kind == kinds.mjWRAP_JOINT:
+            trees.add(int(model.body_treeid[model.jnt_bodyid[place]]))
+        elif kind == kinds.mjWRAP_SITE:
+            trees.add(int(model.body_treeid[model.site_bodyid[place]]))
+        elif kind in (kinds.mjWRAP_SPHERE, kinds.mjWRAP_CYLINDER):
+            trees.add(int(model.body_treeid[model.geom_bodyid[place]]))
+    return sorted(trees - {-1})
+
+
 class Layouts(NamedTuple):
     model: np.dtype[np.void]
     data: np.dtype[np.void]
@@ -113,7 +156,7 @@ def layouts() -> Layouts:
     structs = import_module("mujoco.introspect.structs").STRUCTS
     model, data, contact = (Struct(structs, structs[name].fields) for name in ("mjModel", "mjData", "mjContact"))
     header, words = model.place("flg_gravcomp")[0], model.place("vis")[0] // 4
-    places = [contact.size, *(contact.place(name)[0] for name in CONTACT), header, words, ELLIPTIC, 0, 0, 3]
+    places = [contact.size, *(contact.place(name)[0] for name in CONTACT), header, words, ELLIPTIC, 0, 0, 3, 1, 0]
     return Layouts(model.dtype(MODEL), data.dtype(DATA), np.array(places))
 
 

@@ -48,7 +48,7 @@ def doctor(
     simulation, report = examined(scene, stepping, reading)
     say(in_options(str(report)))
     if simulation is None:
-        tell("the scene cannot be stepped: change what is refused, or ignore it (--ignore surfacevel)")
+        tell("the scene cannot be stepped: change what is refused")
         return BAD_INPUT
     advice: list[str] = []
     section("masses and margins", masses(simulation, advice))

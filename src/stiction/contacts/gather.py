@@ -20,6 +20,10 @@ wants to see it go: MuJoCo's reference acceleration, from solref and solimp, as 
 
 where w is their present velocity; the bounds keep a stiff reference from overshooting within a step.
 
+Where surfaces move by themselves, as MuJoCo's `surfacevel` says of a belt or a turntable, tangential velocities have a
+constant part (`surface`): the velocity of the second geom's surface at the contact relative to the first's, and of its
+spin, scaled as the rows are.
+
 A contact keeps its two geoms (`pair`) and its place in the frame of the second one (`spot`).
 """
 
@@ -36,7 +40,7 @@ from stiction.arrays.layout import Floats, Ints, layout
 from stiction.bodies.dynamics import block_sizes, fill_blocks
 from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
 from stiction.bodies.pointers import floats, ints
-from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE, WIDEST
+from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE, SURFACES, WIDEST
 from stiction.contacts.rows import (
     TOO_MANY,
     copy_row,
@@ -57,18 +61,20 @@ CONTACT, LIMIT, DRY = 0, 1, 2  # kinds
 SAME = 1e-7  # of a radius: contacts closer than this are the same
 CORNERS = 4  # a pair with more contacts is searched for ones that lie between two others
 MOVES, IMMOVABLE = 1e-6, 1e-10  # entries of a normal row: above rounding; rounding, relative to its tangents
+LEAST_LEVER = 1e-13  # m: a normal row with smaller entries is rounding, whatever its tangents are
 MISALIGNED = 1e-5  # entries of a row of a loop, over those of its neighbours, that come from a model's decimals
 MIN_MU = 1e-5  # mjMINMU: MuJoCo's value for friction 0
 PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
 
 # Indices of the counts that `measure` writes.
-BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, DIRECTIONS, SCRATCH = range(9)
-COUNTS = 9
+BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, DIRECTIONS, CARRIED, SCRATCH = range(10)
+COUNTS = 10
 
+LATE = "came into being after this data was first stepped: begin with a new Simulation or MjData"
 PROBLEMS = {
     1: "contacts must be posed with the elliptic cone: set model.opt.cone to elliptic, or use a `Shadow` of the model",
-    2: "a tendon's limit couples more than two kinematic trees, which is not supported: limit the joints instead",
-    3: "dry friction of a tendon that couples two kinematic trees is not supported",
+    2: f"the limit of a tendon over more than two kinematic trees {LATE}",
+    3: f"dry friction of a tendon over more than one kinematic tree {LATE}",
     4: "contacts of flexible bodies are not supported",
 }
 # Problem numbers for computed values that are not finite; they also encode the index.
@@ -97,6 +103,7 @@ class Constraints(NamedTuple):
     joints: Array[Floats, "j", "joint_width"]  # bilateral rows at the velocities of `joint_segments`
     joint_gap: Array[Floats, "j"]  # error of position of the bilateral rows
     joint_aim: Array[Floats, "j"]  # velocity of theirs after the step that the model's solref asks for
+    surface: Array[Floats, "carried", "d"]  # motion of surfaces at the n contacts, 0 along n; none if all are still
     starts: Array[Ints, "blocks + 1"]  # first velocity of each block: the trees, then one for each dry friction
     segments: Array[Ints, "n", 4]  # start and length of the two runs of velocities that a contact touches, whole blocks
     joint_segments: Array[Ints, "j", 4]  # the same of the bilateral rows
@@ -129,7 +136,8 @@ class Constraints(NamedTuple):
         return mass, rows, joints
 
 
-LENGTHS = ("blocks", "m", "entries", "n", "width", "j", "joint_width", "d")  # of arrays, and the first of the counts
+# Of arrays, and the first of the counts.
+LENGTHS = ("blocks", "m", "entries", "n", "width", "j", "joint_width", "d", "carried")
 sizes, views = layout(Constraints, *LENGTHS)
 
 
@@ -175,7 +183,7 @@ def measure(model, data, where, counts, kept):
         return BAD + 3 * i + BAD_FREE
 
     # MuJoCo lists the contacts of a pair one after the other: the trees are the same for all of them.
-    dry, touching, width, joint_width, directions = d.nf, 0, 0, 0, 3
+    dry, touching, width, joint_width, directions, moving = d.nf, 0, 0, 0, 3, False
     kinds = ints(d.efc_type)
     first = 0
     while first < d.ncon:
@@ -187,8 +195,8 @@ def measure(model, data, where, counts, kept):
         flexible = geoms[0] < 0 or geoms[1] < 0
         length = 0
         if not flexible:
-            one, two = trees_of_contact(model, geoms[0], geoms[1])
-            length = segment_of(model, one)[1] + segment_of(model, two)[1]
+            one, two = trees_of_contact(model, where, geoms[0], geoms[1])
+            length = segment_of(model, where, one)[1] + segment_of(model, where, two)[1]
 
         # Keep the contacts that are neither duplicates nor on bodies that joints hold fixed along the normal.
         for i in range(first, end):
@@ -202,6 +210,8 @@ def measure(model, data, where, counts, kept):
             if not (superfluous(model, data, where, i, first, end) or immovable(model, data, address)):
                 if min(ints(d.contact + i * where[SIZE] + where[DIM])[0], where[WIDEST]) > 3:
                     directions = 6
+                if m.flg_surfacevel != 0 and where[SURFACES] > 0:
+                    moving = moving or surface_moves(model, geoms[0]) or surface_moves(model, geoms[1])
                 kept[touching] = i
                 width = max(width, length)
                 touching += 1
@@ -209,13 +219,13 @@ def measure(model, data, where, counts, kept):
 
     # The rows of equalities, dry friction and limits, in MuJoCo's order; dry friction adds a velocity of its own.
     for row in range(d.ne + d.nf + d.nl):
-        first, second = trees_of_row(model, data, row)
+        first, second = trees_of_row(model, data, where, row)
         if first == TOO_MANY and row < d.ne:
             joint_width = m.nv
             continue
         if first == TOO_MANY:
             return 2
-        length = segment_of(model, first)[1] + segment_of(model, second)[1]
+        length = segment_of(model, where, first)[1] + segment_of(model, where, second)[1]
         if row < d.ne:
             joint_width = max(joint_width, length)
         elif row < d.ne + d.nf:
@@ -226,7 +236,7 @@ def measure(model, data, where, counts, kept):
             width = max(width, length)
 
     # Lengths of the arrays of `Constraints`, and of the scratch.
-    entries, largest = block_sizes(model)
+    entries, largest = block_sizes(model, where)
     counts[BLOCKS] = m.ntree + dry
     counts[VELOCITIES] = m.nv + dry
     counts[ENTRIES] = entries + dry
@@ -235,6 +245,7 @@ def measure(model, data, where, counts, kept):
     counts[JOINTS] = d.ne
     counts[JOINT_WIDTH] = joint_width
     counts[DIRECTIONS] = directions
+    counts[CARRIED] = counts[CONTACTS] if moving else 0
     counts[SCRATCH] = m.nv + largest * largest
     return 0
 
@@ -247,7 +258,7 @@ def fill(model, data, where, kept, to, scratch):
     kind, address, source, pair, n = to.kind, to.address, to.source, to.pair, len(to.gap)
 
     # Mass and free velocity of the trees; those of dry friction follow below.
-    entry = fill_blocks(model, data, to.starts, to.mass, to.free, scratch)
+    entry = fill_blocks(model, data, where, to.starts, to.mass, to.free, scratch)
     position = floats(d.efc_pos)
 
     # Contacts between geoms: rows n, t1, t2, tangents scaled so that the friction ellipse becomes a disc.
@@ -257,8 +268,8 @@ def fill(model, data, where, kept, to, scratch):
         contact = d.contact + c * where[SIZE]
         row = ints(contact + where[ADDRESS])[0]
         geoms = ints(contact + where[GEOM])
-        first, second = trees_of_contact(model, geoms[0], geoms[1])
-        set_segments(model, first, second, segments[i])
+        first, second = trees_of_contact(model, where, geoms[0], geoms[1])
+        set_segments(model, where, first, second, segments[i])
         kind[i], address[i], source[i] = CONTACT, row, c
         pair[i, 0], pair[i, 1] = geoms[0], geoms[1]
         gap[i] = floats(contact + where[DIST])[0]
@@ -271,12 +282,16 @@ def fill(model, data, where, kept, to, scratch):
                 copy_row(model, data, row + c, part_of(contact, where, c, mu), segments[i], rows[i, c])
             else:
                 clear(rows[i, c])
+        if len(to.surface) > 0:
+            set_surface(model, data, where, contact, mu, to.surface[i])
 
     # Limits of joints and tendons: a normal row without friction.
+    for i in range(touching, len(to.surface)):
+        clear(to.surface[i])
     i = touching
     for row in range(d.ne + d.nf, d.ne + d.nf + d.nl):
-        first, second = trees_of_row(model, data, row)
-        set_segments(model, first, second, segments[i])
+        first, second = trees_of_row(model, data, where, row)
+        set_segments(model, where, first, second, segments[i])
         named(data, row, LIMIT, i, kind, address, source, pair)
         gap[i], friction[i] = position[row], 0.0
         copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
@@ -290,9 +305,9 @@ def fill(model, data, where, kept, to, scratch):
     for row in range(d.ne, d.ne + d.nf):
         extra = row - d.ne
         start = m.nv + extra
-        first, _ = trees_of_row(model, data, row)
+        first, _ = trees_of_row(model, data, where, row)
         segments[i, 0], segments[i, 1] = start, 1
-        segments[i, 2], segments[i, 3] = segment_of(model, first)
+        segments[i, 2], segments[i, 3] = segment_of(model, where, first)
         named(data, row, DRY, i, kind, address, source, pair)
         gap[i], friction[i] = 0.0, 1.0
         inertia = 1.0 / compliance[row]
@@ -310,7 +325,7 @@ def fill(model, data, where, kept, to, scratch):
     # Equalities become bilateral rows with their present position error, and the velocity that its reference asks for.
     reference, speed, dt = floats(d.efc_KBIP), floats(d.efc_vel), m.timestep
     for row in range(d.ne):
-        segments_of_row(model, data, row, to.joint_segments[row])
+        segments_of_row(model, data, where, row, to.joint_segments[row])
         copy_row(model, data, row, 1.0, to.joint_segments[row], to.joints[row])
         to.joint_gap[row] = position[row]
         stiffness, damping = reference[4 * row] * reference[4 * row + 2], reference[4 * row + 1]
@@ -354,11 +369,14 @@ def greatest(row):
 def immovable(model, data, address):
     """Whether joints prevent all motion along the normal: such a contact cannot press and could never open.
 
-    An example is a block on slides along a table. Its normal row is rounding compared with its tangents.
+    An example is a block on slides along a table. Its normal row is rounding compared with its tangents. At the centre
+    of a ball joint these are rounding too.
     """
     normal = largest_entry(model, data, address, MOVES)
     if normal >= MOVES:
         return False
+    if normal <= LEAST_LEVER:
+        return True
 
     # Whether a small normal row is rounding is decided relative to the tangents.
     across = 0.0
@@ -441,10 +459,10 @@ def between(data, where, i, k, l, near):
 
 
 @kernel
-def set_segments(model, first, second, segment):
+def set_segments(model, where, first, second, segment):
     """Write the velocity ranges of two trees."""
-    segment[0], segment[1] = segment_of(model, first)
-    segment[2], segment[3] = segment_of(model, second)
+    segment[0], segment[1] = segment_of(model, where, first)
+    segment[2], segment[3] = segment_of(model, where, second)
 
 
 @kernel
@@ -477,6 +495,47 @@ def part_of(contact, where, c, mu):
     if mu == 0.0:
         return 1.0 if c < 3 else 0.0  # without friction, rates of turning must set no scale of velocities
     return own / mu if own > MIN_MU else 0.0
+
+
+@kernel
+def surface_moves(model, geom):
+    """Whether a geom's surface moves by itself."""
+    own = floats(model[0].geom_surfacevel)
+    for c in range(6 * geom, 6 * geom + 6):
+        if own[c] != 0.0:
+            return True
+    return False
+
+
+@kernel
+def set_surface(model, data, where, contact, mu, out):
+    """Write the motion of the second geom's surface relative to the first's, along t1, t2 and about the normal."""
+    own, origin, turn = floats(model[0].geom_surfacevel), floats(data[0].geom_xpos), floats(data[0].geom_xmat)
+    geoms, position, frame = ints(contact + where[GEOM]), floats(contact + where[POS]), floats(contact + where[FRAME])
+    dim = ints(contact + where[DIM])[0]
+    clear(out)
+    for side in range(2):
+        g, sign = geoms[side], 2.0 * side - 1.0
+        if not surface_moves(model, g):
+            continue
+        # Velocity and spin in the world: v = R (linear + angular x Rᵀ (position - origin)).
+        for a in range(3):
+            b, c = (a + 1) % 3, (a + 2) % 3
+            velocity, spin = 0.0, 0.0
+            for k in range(3):
+                velocity += turn[9 * g + 3 * a + k] * own[6 * g + k]
+                spin += turn[9 * g + 3 * a + k] * own[6 * g + 3 + k]
+                # The turn's component along b, c crossed with the arm.
+                velocity += turn[9 * g + 3 * b + k] * own[6 * g + 3 + k] * (position[c] - origin[3 * g + c])
+                velocity -= turn[9 * g + 3 * c + k] * own[6 * g + 3 + k] * (position[b] - origin[3 * g + b])
+            for t in range(1, min(dim, 3)):
+                out[t] += sign * frame[3 * t + a] * velocity
+            if min(dim, len(out)) > 3:
+                out[3] += sign * frame[a] * spin
+
+    # In units of the rows; without friction a surface carries nothing.
+    for t in range(1, len(out)):
+        out[t] *= part_of(contact, where, t, mu) if mu > 0.0 and t < dim else 0.0
 
 
 @kernel

@@ -2,14 +2,17 @@
 
 MuJoCo writes one row for each equality, friction loss and limit, in this order, then n, t1, t2 of each contact; dense
 over all velocities, or compressed. A row of ours holds the velocities of one or two whole trees, given by `segments`
-(start, length, start, length); a second length of 0 means that there is only one. A bilateral row over more than two
-trees has one segment from the first of them to the last.
+(start, length, start, length); a second length of 0 means that there is only one. Trees whose mass is one block
+(`bodies.dynamics`) count as one, known by the first of them. A bilateral row over more than two trees has one segment
+from the first of them to the last.
 """
 
 from __future__ import annotations
 
 from stiction.arrays.compiled import kernel
+from stiction.bodies.dynamics import block_of
 from stiction.bodies.pointers import floats, ints
+from stiction.bodies.structs import JOINED
 
 SPARSE, AUTO = 1, 2  # mjJAC_SPARSE, mjJAC_AUTO
 SPARSE_FROM = 60  # velocities from which AUTO means SPARSE
@@ -24,7 +27,7 @@ def is_sparse(model):
 
 
 @kernel
-def trees_of_row(model, data, row):
+def trees_of_row(model, data, where, row):
     """The trees that a row touches: (-1, -1) none, (t, -1) one, (t, s) two with t < s, (TOO_MANY, -1) more."""
     m, d = model[0], data[0]
     tree, J = ints(m.dof_treeid), floats(d.efc_J)
@@ -41,7 +44,7 @@ def trees_of_row(model, data, row):
     for e in range(count):
         if J[place + e] == 0.0:
             continue
-        t = tree[columns[place + e]] if sparse else tree[e]
+        t = leader(where, tree[columns[place + e]] if sparse else tree[e])
         if t in (first, second):
             continue
         if first < 0:
@@ -58,13 +61,13 @@ def trees_of_row(model, data, row):
 
 
 @kernel
-def segments_of_row(model, data, row, segment):
+def segments_of_row(model, data, where, row, segment):
     """Write the velocity ranges of the trees that a bilateral row touches."""
     m = model[0]
-    first, second = trees_of_row(model, data, row)
+    first, second = trees_of_row(model, data, where, row)
     if first != TOO_MANY:
-        segment[0], segment[1] = segment_of(model, first)
-        segment[2], segment[3] = segment_of(model, second)
+        segment[0], segment[1] = segment_of(model, where, first)
+        segment[2], segment[3] = segment_of(model, where, second)
         return
 
     # From the first tree with an entry to the last.
@@ -73,8 +76,8 @@ def segments_of_row(model, data, row, segment):
     for k in range(m.nv):
         if entry_of_row(model, data, row, k, J) != 0.0:
             first, last = min(first, tree[k]), max(last, tree[k])
-    start, _ = segment_of(model, first)
-    begin, length = segment_of(model, last)
+    start, _ = segment_of(model, where, leader(where, first))
+    begin, length = segment_of(model, where, leader(where, last))
     segment[0], segment[1], segment[2], segment[3] = start, begin + length - start, 0, 0
 
 
@@ -92,11 +95,19 @@ def entry_of_row(model, data, row, column, J):
 
 
 @kernel
-def trees_of_contact(model, geom1, geom2):
+def leader(where, tree):
+    """The first tree of the same block; -1 stays."""
+    if where[JOINED] > 0 and tree >= 0:
+        return where[where[JOINED] + 3 * tree]
+    return int(tree)
+
+
+@kernel
+def trees_of_contact(model, where, geom1, geom2):
     """The trees of two geoms in increasing order; a geom that cannot move belongs to none."""
     m = model[0]
     bodies, trees = ints(m.geom_bodyid), ints(m.body_treeid)
-    first, second = trees[bodies[geom1]], trees[bodies[geom2]]
+    first, second = leader(where, trees[bodies[geom1]]), leader(where, trees[bodies[geom2]])
     if first < 0 or first == second:
         return second, -1
     if second < 0:
@@ -105,12 +116,11 @@ def trees_of_contact(model, geom1, geom2):
 
 
 @kernel
-def segment_of(model, tree):
-    """Start and length of a tree's velocities; (0, 0) for no tree."""
-    m = model[0]
+def segment_of(model, where, tree):
+    """Start and length of the velocities of a block, by its first tree; (0, 0) for no tree."""
     if tree < 0:
         return 0, 0
-    return ints(m.tree_dofadr)[tree], ints(m.tree_dofnum)[tree]
+    return block_of(model, where, tree)
 
 
 @kernel

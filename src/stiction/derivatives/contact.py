@@ -227,10 +227,11 @@ def checked(problem: ContactProblem, where: str, direction: Any) -> dict[str, Ar
     n, m, j, offset = problem.n, problem.m, len(problem.joints), problem.offset
     shapes: dict[str, tuple[int, ...]] = {
         "free": (m,), "friction": (n,), "gap_rate": (n,), "joint_rate": (j,), "rows": problem.rows.shape,
-        "joints": (j, m), "viscosity": (n,),
+        "joints": (j, m), "viscosity": (n,), "tangent_rate": (n, problem.rows.shape[1] - 1),
     }  # fmt: skip
     if problem.mass is None:
-        shapes = {"friction": (n,), "viscosity": (n,), "offset": (3 * n,), "delassus": (3 * n, 3 * n)}
+        size = problem.rows.shape[1] * n
+        shapes = {"friction": (n,), "viscosity": (n,), "offset": (size,), "delassus": (size, size)}
     else:
         shapes["mass"] = problem.mass.shape
     result = {}

@@ -4,7 +4,7 @@ A certified answer satisfies, with what `modes` and `system` say of the active m
 
     M dv = M dv_free - dM (v - v_free) + dLᵀ p + Lᵀ dp + dJᵀ p_j + Jᵀ dp_j
     J dv + dJ v + djoint_rate = 0
-    du   = L dv + dL v + dgap_rate n
+    du   = L dv + dL v + dgap_rate n + dtangent_rate
     dp   = P a + g dmu p_n - C du,      Qᵀ du = 0
 
 so that every change of the problem enters as one of four: a momentum h = M dv_free - dM (v - v_free) + dLᵀ p + dJᵀ p_j,
@@ -50,7 +50,8 @@ class Change(NamedTuple):
 
     free: (m,) of v_free, the problem's `velocity`; friction, gap_rate, viscosity: (n,); joint_rate: (j,)
     mass, rows, joints: of the shape that the problem has them in
-    offset, delassus: (3n,), (3n, 3n) of a problem in Delassus form
+    offset, delassus: (dn,), (dn, dn) of a problem in Delassus form, d being 3 or 6
+    tangent_rate: (n, d - 1)
     """
 
     free: Array | None = None
@@ -63,6 +64,7 @@ class Change(NamedTuple):
     viscosity: Array | None = None
     offset: Array | None = None
     delassus: Array | None = None
+    tangent_rate: Array | None = None
 
 
 class Response(NamedTuple):
@@ -151,7 +153,7 @@ class Ground:
     def forcing(
         self, free: Any = None, friction: Any = None, gap_rate: Any = None, joint_rate: Any = None, mass: Any = None,
         rows: Any = None, joints: Any = None, viscosity: Any = None, offset: Any = None, delassus: Any = None,
-        impulse: Any = None, momentum: Any = None,
+        impulse: Any = None, momentum: Any = None, tangent_rate: Any = None,
     ) -> Forcing:  # fmt: skip
         """What changes of the data do; each with a column for every direction.
 
@@ -160,7 +162,10 @@ class Ground:
         problem, found, d = self.problem, self.solution, self.d
         n, m, j, v = problem.n, problem.m, len(problem.joints), found.velocity
         p = self.impulse if impulse is None else impulse
-        given = (free, friction, gap_rate, joint_rate, mass, rows, joints, viscosity, offset, delassus, momentum)
+        given = (
+            free, friction, gap_rate, joint_rate, mass, rows, joints, viscosity, offset, delassus, momentum,
+            tangent_rate,
+        )  # fmt: skip
         columns = next((value.shape[-1] for value in given if value is not None), 1)
         h, e = np.zeros((self.system.shape[2], columns)), np.zeros((n, d, columns))
         c, f = np.zeros((j, columns)), np.zeros((n, d, columns))
@@ -188,6 +193,10 @@ class Ground:
             c += np.einsum("jmd,m->jd", joints, v)
         if gap_rate is not None:
             e[:, 0] += gap_rate
+        if tangent_rate is not None:
+            e[:, 1:] += tangent_rate
+            if self.explicit:
+                f[:, 1:] -= self.thickness[:, None, None] * tangent_rate
         if joint_rate is not None:
             c += joint_rate
         if friction is not None:
@@ -219,7 +228,8 @@ class Ground:
         if not problem.law.viscous:
             return np.zeros((problem.n, self.d - 1))
         if self.explicit:
-            return np.asarray(problem.dense_rows()[:, 1:] @ problem.velocity)
+            moving = 0.0 if problem.tangent_rate is None else problem.tangent_rate
+            return np.asarray(problem.dense_rows()[:, 1:] @ problem.velocity + moving)
         return self.solution.contact_velocity[:, 1:]
 
     def answer(self, forcing: Forcing) -> Response:
@@ -300,12 +310,14 @@ class Ground:
             problem.posed, record.factor, system.given, r, e, f, v, h, free, friction, mass.reshape(-1), rows,
             *system.buffers,
         )  # fmt: skip
+        surface = e[:, 1:].copy()
         if self.explicit:
             drag, entry = self.thickness[:, None] * f[:, 1:], in_rows(problem)
+            surface -= drag
             free -= np.einsum("ic,icm->m", drag, problem.dense_rows()[:, 1:])
             rows[:, 1:] -= drag[:, :, None] * np.append(problem.velocity, 0.0)[entry][:, None]
         joints = np.outer(self.solution.joint_impulse, h) + np.outer(c, v)
-        return Change(free, friction, e[:, 0].copy(), c, mass, rows, joints, viscosity)
+        return Change(free, friction, e[:, 0].copy(), c, mass, rows, joints, viscosity, tangent_rate=surface)
 
 
 @kernel

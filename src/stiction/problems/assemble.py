@@ -5,8 +5,8 @@
 
 A global problem keeps its mass. Where M falls into blocks, of which no contact touches more than two, it becomes one of
 free bodies or of kinematic trees, and nothing of size m² is formed: bodies have six velocities, or three in the plane.
-Otherwise matrices are made dense, unless that would take far more memory than the file could mean. If w has tangential
-parts, which a `ContactProblem` with a mass cannot hold, the problem is reduced to Delassus form.
+Otherwise matrices are made dense, unless that would take far more memory than the file could mean. Tangential parts of
+w become the tangent rates of a `ContactProblem`.
 
 A symmetric matrix of which the file has one triangle only is mirrored.
 """
@@ -20,14 +20,18 @@ import scipy
 
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import ContactProblem
+from stiction.problems.laws import Coulomb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from stiction.problems.laws import Law
+
     Array = NDArray[np.float64]
 
+CONE = Coulomb()
 DEPENDENT = 1e-10  # what is left of Vᵀ, s or a joint, in units of its size, that counts as nothing
 MASS_ASYMMETRY = 1e-3  # of a mass matrix that was printed with few digits, in units of its largest entry
 ROOM = 1 << 26  # bytes that a matrix may take, whatever the size of its file
@@ -68,14 +72,15 @@ def dense(source: Source, what: str, matrix: Any) -> Array:
     return np.asarray(matrix.toarray(), np.float64)
 
 
-def local_problem(source: Source, W: Any, q: Array, friction: Array, dim: int) -> ContactProblem:
+def local_problem(source: Source, W: Any, q: Array, friction: Array, dim: int, law: Law = CONE) -> ContactProblem:
     """Of a Delassus matrix."""
-    check_room(source, "W", 3 * len(friction), 3 * len(friction))
-    return ContactProblem.from_delassus(dense(source, "W", mirrored(W)), q, friction, dim)
+    size = max(3, dim) * len(friction)
+    check_room(source, "W", size, size)
+    return ContactProblem.from_delassus(dense(source, "W", mirrored(W)), q, friction, dim, law=law)
 
 
 def global_problem(
-    source: Source, M: Any, H: Any, f: Array, w: Array, friction: Array, dim: int, G: Any, b: Array
+    source: Source, M: Any, H: Any, f: Array, w: Array, friction: Array, dim: int, G: Any, b: Array, law: Law = CONE
 ) -> ContactProblem:
     """Of a mass matrix and the rows of contacts and joints; shapes are known to agree."""
     m = M.shape[0]
@@ -87,23 +92,22 @@ def global_problem(
     check_room(source, "joints", G.shape[1], m)
     joints = np.ascontiguousarray(G.toarray().T)
     offset = w.reshape(-1, dim)
-    if not (offset[:, 1:] != 0.0).any():
-        for starts in divisions(M, dim):
-            problem = by_block(source, M, H, f, offset[:, 0], friction, dim, joints, b, starts)
-            if problem is not None:
-                return problem
+    known: dict[str, Any] = {
+        "gap_rate": offset[:, 0], "joints": joints, "joint_rate": b, "law": law,
+        "tangent_rate": offset[:, 1:] if offset[:, 1:].any() else None,
+    }  # fmt: skip
+    for starts in divisions(M, dim):
+        problem = by_block(source, M, H, f, friction, dim, starts, known)
+        if problem is not None:
+            return problem
     mass = dense(source, "M", M)
-    check_room(source, "H", 3 * len(friction), m)
+    check_room(source, "H", max(3, dim) * len(friction), m)
     rows = np.ascontiguousarray(H.toarray().T).reshape(len(friction), dim, m)
     try:
         velocity = np.asarray(np.linalg.solve(mass, f), np.float64)
     except np.linalg.LinAlgError:
         raise InvalidProblem(f"{source.name}/M is singular") from None
-    if (offset[:, 1:] != 0.0).any():
-        return reduced(source, mass, velocity, rows, joints, b, offset, friction)
-    return ContactProblem(
-        mass, velocity, rows[:, 0], rows[:, 1:], friction, gap_rate=offset[:, 0], joints=joints, joint_rate=b
-    )
+    return ContactProblem(mass, velocity, rows[:, 0], rows[:, 1:], friction, **known)
 
 
 def symmetric(source: Source, M: Any) -> Any:
@@ -120,7 +124,7 @@ def divisions(M: Any, dim: int) -> Iterator[NDArray[np.int64]]:
     """Where blocks of M may begin: bodies in space or in the plane, else wherever no entry reaches across."""
     m = M.shape[0]
     entries = M.tocoo()
-    for size in (6, 3) if dim == 3 else (3, 6):
+    for size in (3, 6) if dim == 2 else (6, 3):
         if m and m % size == 0 and (entries.row // size == entries.col // size).all():
             yield np.arange(0, m + 1, size)
     reach = np.arange(m)
@@ -130,10 +134,13 @@ def divisions(M: Any, dim: int) -> Iterator[NDArray[np.int64]]:
 
 
 def by_block(
-    source: Source, M: Any, H: Any, f: Array, gap_rate: Array, friction: Array, dim: int, joints: Array, rate: Array,
-    starts: NDArray[np.int64],
+    source: Source, M: Any, H: Any, f: Array, friction: Array, dim: int, starts: NDArray[np.int64],
+    known: dict[str, Any],
 ) -> ContactProblem | None:  # fmt: skip
-    """The form of free bodies or of trees; None if a contact touches more than two blocks, or there is only one."""
+    """The form of free bodies or of trees; None if a contact touches more than two blocks, or there is only one.
+
+    known: what all forms take, by name
+    """
     sizes, count, n = np.diff(starts), len(starts) - 1, len(friction)
     bodies = count > 0 and bool((sizes == 6).all())
     if count == 0 or (count == 1 and not bodies):
@@ -162,9 +169,8 @@ def by_block(
             wide[:, :, : rows.shape[2]] = rows
             by_body = wide.reshape(n, dim, 2, 6)
             return ContactProblem.from_bodies(
-                np.array(masses), velocity.reshape(count, 6), pairs, by_body[:, 0], by_body[:, 1:], friction,
-                gap_rate=gap_rate, joints=joints, joint_rate=rate,
-            )  # fmt: skip
+                np.array(masses), velocity.reshape(count, 6), pairs, by_body[:, 0], by_body[:, 1:], friction, **known
+            )
         except InvalidProblem as error:
             if RIGHT_ANGLES not in str(error):
                 raise
@@ -174,10 +180,7 @@ def by_block(
     k = int(np.where(pairs >= 0, sizes[pairs], 0).sum(axis=1).max(initial=0))
     padded = np.zeros((n, dim, max(k, rows.shape[2])))
     padded[:, :, : rows.shape[2]] = rows
-    return ContactProblem.from_trees(
-        masses, velocity, pairs, padded[:, 0], padded[:, 1:], friction,
-        gap_rate=gap_rate, joints=joints, joint_rate=rate,
-    )  # fmt: skip
+    return ContactProblem.from_trees(masses, velocity, pairs, padded[:, 0], padded[:, 1:], friction, **known)
 
 
 def split(source: Source, M: Any, f: Array, starts: NDArray[np.int64]) -> tuple[list[Array], Array]:

@@ -3,7 +3,7 @@
     M (v - v_free) = Nᵀ p_n + Tᵀ p_t + Jᵀ p_j
     J v + joint_rate = 0
     0 <= p_n  ⊥  u_n = N v + gap_rate >= 0
-    law(p_n, p_t, u_t = T v)
+    law(p_n, p_t, u_t = T v + tangent_rate)
 
 Rows of N and T are given densely, over all m generalized velocities, or by body or kinematic tree: a contact touches at
 most two of them, and nothing of size m² is ever formed. Or only the Delassus operator is known, u = W p + q. Problems
@@ -40,9 +40,10 @@ TOLD = 1e-3  # the same above which it is told: more than printing with few digi
 SKEW = 1e-6  # cosine between a normal and its tangents, or between tangents, that is still a right angle
 KIND = "ContactProblem"
 WHITE_WITHOUT = {"law", "friction", "viscosity", "slip"}  # what the normal form does not depend on
-REPLACEABLE = ("law", "friction", "velocity", "gap_rate", "joint_rate", "viscosity", "slip")
+REPLACEABLE = ("law", "friction", "velocity", "gap_rate", "tangent_rate", "joint_rate", "viscosity", "slip")
 NO_ROWS = np.zeros(0, np.int64)
 DIMENSIONS = {1: 2, 2: 3, 3: 6, 5: 6}  # by the number of tangents
+STILL = {d: np.zeros((0, d)) for d in ZEROS}  # tangent rates, as kernels take them, where there are none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,11 +59,13 @@ class ContactProblem:
     segments: (n, 4) start and length of the two runs of velocities that a contact touches
     friction: (n,) coefficients mu; given as (n, 2), (n, 3) or (n, 5), one for each tangent, those of turning in m
     gap_rate: (n,) gap / dt, or e v_n with restitution
+    tangent_rate: (n, d - 1) velocities of surfaces that move by themselves, such as belts, of body 2's relative to
+        body 1's, along the tangents; None if there are none
     joints, joint_rate: (j, m), (j,) bilateral rows
     viscosity: (n,) impulse per sliding velocity, for `Viscous`
     slip: (n, 2) direction of sliding where that is already known, NaN where it is not
     law: how contacts act
-    delassus, offset: (3n, 3n), (3n,) W and q of u = W p + q, in Delassus form
+    delassus, offset: (dn, dn), (dn,) W and q of u = W p + q, in Delassus form, d being 3 or 6
     dim: 3, or 2 if there is one tangent only, or 6 with torsional or rolling friction
     ratio: (n, d - 1) coefficients of the tangents over mu, by which their rows were multiplied, so that friction is
         |p_t| <= mu p_n for all of them together; None if they are alike
@@ -88,6 +91,7 @@ class ContactProblem:
     offset: NDArray[np.float64] | None
     dim: int
     ratio: NDArray[np.float64] | None = None
+    tangent_rate: NDArray[np.float64] | None = None
 
     def __init__(
         self,
@@ -98,6 +102,7 @@ class ContactProblem:
         friction: ArrayLike,
         *,
         gap_rate: ArrayLike | None = None,
+        tangent_rate: ArrayLike | None = None,
         joints: ArrayLike | None = None,
         joint_rate: ArrayLike | None = None,
         viscosity: ArrayLike | None = None,
@@ -114,7 +119,7 @@ class ContactProblem:
         segments = np.tile(np.array([0, m, 0, 0]), (n, 1))
         self._set(
             inertia, [0, m], vector(KIND, "velocity", velocity, m, "mass"), rows, segments, friction, dim,
-            gap_rate, joints, joint_rate, viscosity, slip, law,
+            gap_rate, tangent_rate, joints, joint_rate, viscosity, slip, law,
         )  # fmt: skip
 
     @classmethod
@@ -128,6 +133,7 @@ class ContactProblem:
         friction: ArrayLike,
         *,
         gap_rate: ArrayLike | None = None,
+        tangent_rate: ArrayLike | None = None,
         joints: ArrayLike | None = None,
         joint_rate: ArrayLike | None = None,
         viscosity: ArrayLike | None = None,
@@ -161,7 +167,7 @@ class ContactProblem:
         problem = object.__new__(cls)
         problem._set(
             inertia, np.arange(0, 6 * count + 1, 6), start, rows, segments, friction, dim,
-            gap_rate, joints, joint_rate, viscosity, slip, law,
+            gap_rate, tangent_rate, joints, joint_rate, viscosity, slip, law,
         )  # fmt: skip
         return problem
 
@@ -176,6 +182,7 @@ class ContactProblem:
         friction: ArrayLike,
         *,
         gap_rate: ArrayLike | None = None,
+        tangent_rate: ArrayLike | None = None,
         joints: ArrayLike | None = None,
         joint_rate: ArrayLike | None = None,
         viscosity: ArrayLike | None = None,
@@ -219,7 +226,7 @@ class ContactProblem:
         problem._set(
             np.concatenate([block.ravel() for block in blocks]) if blocks else np.zeros(0), starts,
             vector(KIND, "velocity", velocity, m, "masses"), rows, segments, friction, dim,
-            gap_rate, joints, joint_rate, viscosity, slip, law,
+            gap_rate, tangent_rate, joints, joint_rate, viscosity, slip, law,
         )  # fmt: skip
         return problem
 
@@ -233,28 +240,32 @@ class ContactProblem:
         *,
         law: Law = Coulomb(),  # noqa: B008
     ) -> ContactProblem:
-        """Only u = W p + q is known, contact by contact in the order n, t1(, t2), as in FCLIB."""
-        if dim not in (2, 3):
-            raise InvalidProblem(f"from_delassus: dim must be 2 or 3, got {dim}")
+        """Only u = W p + q is known, contact by contact in the order n, t1(, t2), as in FCLIB.
+
+        dim: 2, 3, or 6 if the turns about n, t1 and t2 follow
+        """
+        if dim not in (2, 3, 6):
+            raise InvalidProblem(f"from_delassus: dim must be 2 or 3, or 6 with torsion and rolling, got {dim}")
         given = square("from_delassus", "W", W)
         n, rest = divmod(len(given), dim)
         if rest:
             raise InvalidProblem(f"from_delassus: the size of W, {len(given)}, must be a multiple of dim = {dim}")
         check_delassus(given)
         offset = vector("from_delassus", "q", q, len(given), "W")
-        place = np.arange(3 * n).reshape(n, 3)[:, :dim].ravel()
-        operator, constant = np.zeros((3 * n, 3 * n)), np.zeros(3 * n)
+        d = max(3, dim)
+        place = np.arange(d * n).reshape(n, d)[:, :dim].ravel()
+        operator, constant = np.zeros((d * n, d * n)), np.zeros(d * n)
         operator[np.ix_(place, place)], constant[place] = given, offset
         problem = object.__new__(cls)
         problem._set(
-            None, [0], np.zeros(0), np.zeros((n, 3, 0)), np.zeros((n, 4), np.int64), friction, dim,
-            None, None, None, None, None, law, operator, constant,
+            None, [0], np.zeros(0), np.zeros((n, d, 0)), np.zeros((n, 4), np.int64), friction, dim,
+            None, None, None, None, None, None, law, operator, constant,
         )  # fmt: skip
         return problem
 
     def _set(
         self, mass: Any, trees: Any, velocity: Any, rows: Any, segments: Any, friction: Any, dim: int,
-        gap_rate: Any, joints: Any, joint_rate: Any, viscosity: Any, slip: Any, law: Law,
+        gap_rate: Any, tangent_rate: Any, joints: Any, joint_rate: Any, viscosity: Any, slip: Any, law: Law,
         delassus: Any = None, offset: Any = None,
     ) -> None:  # fmt: skip
         """Check what all forms share, and keep everything read-only."""
@@ -262,8 +273,14 @@ class ContactProblem:
         check_law(law, viscosity, rows.shape[1])
         bilateral = np.zeros((0, m)) if joints is None else rows_of("joints", joints, m)
         mu, ratio = coefficients(friction, n, dim)
+        moving = None if tangent_rate is None else tangent_rates(tangent_rate, rows.shape[:2])
         if ratio is not None:
             rows[:, 1:] *= ratio[:, :, None]
+            if moving is not None:
+                moving = moving * ratio
+            if delassus is not None:
+                every = np.column_stack([np.ones(n), ratio]).ravel()
+                delassus, offset = every[:, None] * delassus * every, every * offset
         fields = {
             "mass": mass,
             "trees": np.asarray(trees, np.int64),
@@ -283,6 +300,7 @@ class ContactProblem:
             "offset": offset,
             "dim": dim,
             "ratio": ratio,
+            "tangent_rate": moving,
         }
         keep(self, fields)
 
@@ -304,7 +322,7 @@ class ContactProblem:
         return from_fields, ({field.name: getattr(self, field.name) for field in dataclasses.fields(self)},)
 
     def replace(self, **changes: Any) -> ContactProblem:
-        """The same problem with another law, friction, velocity, gap_rate, joint_rate, viscosity or slip.
+        """The same problem with another law, friction, velocity, gap_rate, tangent_rate, joint_rate, viscosity or slip.
 
         What is known of it already is kept as far as it holds: islands always, the normal form under another law,
         friction, viscosity or slip.
@@ -319,6 +337,12 @@ class ContactProblem:
                 fields[name] = None if value is None and name == "viscosity" else frozen(at_least_zero(name, value, n))
             elif name == "slip":
                 fields[name] = None if value is None else slips(value, n)
+            elif name == "tangent_rate":
+                if self.mass is None:
+                    raise InvalidProblem(
+                        "replace: tangent_rate is part of q in Delassus form; make a new problem instead"
+                    )
+                fields[name] = None if value is None else frozen(tangent_rates(value, self.rows.shape[:2]))
             else:
                 fields[name] = vector(KIND, name, value, getattr(self, name).size, "the problem replaced")
         check_law(fields["law"], fields["viscosity"], self.rows.shape[1])
@@ -374,9 +398,12 @@ class ContactProblem:
         from stiction.problems.normal_form import Posed
 
         assert self.mass is not None
+        moving = STILL[self.rows.shape[1]]
+        if self.tangent_rate is not None:
+            moving = np.column_stack([np.zeros(self.n), self.tangent_rate])
         return Posed(
             self.mass.reshape(-1), self.trees, self.velocity, self.rows, self.segments, self.friction, self.gap_rate,
-            self.joints, self.joint_rate,
+            self.joints, self.joint_rate, frozen(moving),
         )  # fmt: skip
 
     @cached_property
@@ -545,6 +572,18 @@ def coefficients(value: Any, n: int, dim: int) -> tuple[NDArray[np.float64], NDA
     ratio = np.zeros((n, max(3, dim) - 1))
     ratio[:, : given.shape[1]] = given / np.where(mu > 0.0, mu, 1.0)[:, None]
     return mu, ratio
+
+
+def tangent_rates(value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """(n, d - 1) one rate for each tangent; those that are not given are 0."""
+    given, (n, d) = array(KIND, "tangent_rate", value), shape
+    counts = [count for count in DIMENSIONS if count < d]
+    if given.shape not in [(n, count) for count in counts]:
+        many = " or ".join(map(str, counts))
+        raise InvalidProblem(f"{KIND}: tangent_rate must have shape ({n}, {many}), got {given.shape}")
+    result = np.zeros((n, d - 1))
+    result[:, : given.shape[1]] = finite(KIND, "tangent_rate", given)
+    return result
 
 
 def mass_matrix(value: Any) -> NDArray[np.float64]:

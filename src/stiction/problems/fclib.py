@@ -101,6 +101,8 @@ def _write_global(problem: ContactProblem, root: Any, vectors: Any) -> None:
     _write_matrix(root, "H", problem.dense_rows()[:, :dim].reshape(problem.n * dim, m).T)
     w = np.zeros((problem.n, dim))
     w[:, 0] = problem.gap_rate
+    if problem.tangent_rate is not None:
+        w[:, 1:] = problem.tangent_rate[:, : dim - 1]
     vectors["f"], vectors["w"] = M @ problem.velocity, w.ravel()
     if len(problem.joints):
         _write_matrix(root, "G", problem.joints.T)

@@ -45,7 +45,7 @@ FORMS = {
     "trees": ("mass", "begin", "velocity", "trees", "normal", "tangent"),
     "delassus": ("W", "q"),
 }
-OPTIONAL = ("gap_rate", "joints", "joint_rate", "viscosity", "slip")
+OPTIONAL = ("gap_rate", "tangent_rate", "joints", "joint_rate", "viscosity", "slip")
 HDF5 = (".hdf5", ".h5")
 HDF5_BEGINS = b"\x89HDF\r\n\x1a\n"
 TEXT = ".dat"  # of Siconos
@@ -75,7 +75,7 @@ def save(problem: BoxLCP | ContactProblem, path: str | os.PathLike[str]) -> None
 def load(path: str | os.PathLike[str], *, ignore: tuple[str, ...] = ()) -> BoxLCP | ContactProblem:
     """Read a problem that `save` wrote, or one of FCLIB or Siconos: an `LCP`, a `BoxLCP` or a `ContactProblem`.
 
-    ignore: what of a file is to be left out for which there is no law: "rolling" friction
+    ignore: what of a file is to be left out: "rolling" friction of Siconos' files
     """
     path = Path(path)
     if not set(ignore) <= set(IGNORABLE):
@@ -122,10 +122,12 @@ def _contact_fields(problem: ContactProblem) -> dict[str, Any]:
     fields: dict[str, Any] = {"kind": "ContactProblem", "friction": problem.friction, "law": _law_text(problem.law)}
     fields["dim"] = dim = problem.dim
     n, rows = problem.n, problem.rows
+    if problem.ratio is not None:
+        fields["ratio"] = problem.ratio
     if problem.mass is None:
         assert problem.delassus is not None
         assert problem.offset is not None
-        place = np.arange(3 * n).reshape(n, 3)[:, :dim].ravel()
+        place = np.arange(rows.shape[1] * n).reshape(n, -1)[:, :dim].ravel()
         return fields | {"form": "delassus", "W": problem.delassus[np.ix_(place, place)], "q": problem.offset[place]}
     fields |= {"mass": problem.mass, "velocity": problem.velocity}
     if problem.mass.ndim == 2:
@@ -139,7 +141,7 @@ def _contact_fields(problem: ContactProblem) -> dict[str, Any]:
         bodies = np.where(problem.segments[:, 1::2] > 0, problem.segments[:, 0::2] // 6, -1)
         by_body = rows.reshape(n, rows.shape[1], 2, 6)
         fields |= {"form": "bodies", "bodies": bodies, "normal": by_body[:, 0], "tangent": by_body[:, 1:dim]}
-    optional = {name: getattr(problem, name) for name in (*OPTIONAL, "ratio")}
+    optional = {name: getattr(problem, name) for name in OPTIONAL}
     return fields | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -155,7 +157,7 @@ def _contact(path: Path, archive: Any) -> ContactProblem:
     try:
         if form == "delassus":
             whole = int(dim) if dim.ndim == 0 and dim.dtype.kind in "iu" else 0
-            return ContactProblem.from_delassus(**arrays, dim=whole, law=law)
+            return with_ratio(ContactProblem.from_delassus(**arrays, dim=whole, law=law), ratio)
         if form == "trees":
             masses: Any = _blocks(path, arrays.pop("mass"), arrays.pop("begin"))
             return with_ratio(ContactProblem.from_trees(masses, **arrays, **optional, law=law), ratio)

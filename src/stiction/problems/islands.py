@@ -85,6 +85,7 @@ def part(problem: ContactProblem, of_velocity: NDArray[np.int64], of_contact: ND
         "velocity": problem.velocity[velocities],
         "friction": problem.friction[contacts],
         "gap_rate": problem.gap_rate[contacts],
+        "tangent_rate": None if problem.tangent_rate is None else problem.tangent_rate[contacts],
         "joints": np.ascontiguousarray(problem.joints[np.ix_(joints, velocities)]),
         "joint_rate": problem.joint_rate[joints],
         "viscosity": None if problem.viscosity is None else problem.viscosity[contacts],
@@ -110,7 +111,8 @@ def dynamics(
     if problem.mass is None:
         assert problem.delassus is not None
         assert problem.offset is not None
-        places = (3 * contacts[:, None] + np.arange(3)).ravel()
+        d = rows.shape[1]
+        places = (d * contacts[:, None] + np.arange(d)).ravel()
         return {
             "mass": None,
             "trees": problem.trees,
@@ -190,18 +192,19 @@ def label_contacts(delassus, island):
         island[i] = i
 
     # Contacts are joined if either one acts on the other.
+    d = len(delassus) // max(len(island), 1)
     for i in range(len(island)):
         for j in range(i):
-            if acts(delassus, i, j) or acts(delassus, j, i):
+            if acts(delassus, d, i, j) or acts(delassus, d, j, i):
                 unite(island, i, j)
     flatten(island)
 
 
 @kernel
-def acts(delassus, i, j):
-    """Whether impulses at contact j move contact i."""
-    for a in range(3 * i, 3 * i + 3):
-        for b in range(3 * j, 3 * j + 3):
+def acts(delassus, d, i, j):
+    """Whether impulses at contact j move contact i; d: directions of a contact."""
+    for a in range(d * i, d * i + d):
+        for b in range(d * j, d * j + d):
             if delassus[a, b] != 0.0:
                 return True
     return False

@@ -65,6 +65,7 @@ class Posed(NamedTuple):
     gap_rate: Any  # (n,)
     joints: Any  # (j, m) bilateral rows
     joint_rate: Any  # (j,)
+    tangent_rate: Any  # (n, d) velocities of moving surfaces along the tangents, 0 along n; (0, d) if there are none
 
 
 class White(NamedTuple):
@@ -152,15 +153,15 @@ def of_delassus(problem: ContactProblem) -> Whitened:
     """Factor W = L Lᵀ; L represents the symmetric part only (the judge uses W itself)."""
     assert problem.delassus is not None
     assert problem.offset is not None
-    n = problem.n
+    n, d = problem.rows.shape[:2]
     # Contacts are brought to one size first, or light ones drown in the rounding errors of heavy ones.
-    size = np.repeat(1.0 / delassus_scale(problem.delassus), 3)
+    size = np.repeat(1.0 / delassus_scale(problem.delassus, d), d)
     factor = semidefinite_factor(0.5 * (problem.delassus + problem.delassus.T) / np.outer(size, size))
     width = factor.shape[1]
-    rows = (size[:, None] * factor).reshape(n, 3, width)
+    rows = (size[:, None] * factor).reshape(n, d, width)
     segments = np.tile(np.array([0, width, 0, 0]), (n, 1))
     segments.flags.writeable = False
-    rows, bias = np.ascontiguousarray(rows), problem.offset.reshape(n, 3).copy()
+    rows, bias = np.ascontiguousarray(rows), problem.offset.reshape(n, d).copy()
     scale = np.zeros(n)
     unit_contacts(rows, segments, bias, scale)
     velocity = bias / scale[:, None]
@@ -173,14 +174,14 @@ def of_delassus(problem: ContactProblem) -> Whitened:
     )  # fmt: skip
 
 
-def delassus_scale(W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """s of each contact where only W is known; 1 of a contact that does not respond."""
-    size = np.sqrt(W.diagonal().reshape(-1, 3).sum(axis=1) / 3.0)
+def delassus_scale(W: NDArray[np.float64], d: int) -> NDArray[np.float64]:
+    """s of each contact of d directions where only W is known; 1 of a contact that does not respond."""
+    size = np.sqrt(W.diagonal().reshape(-1, d)[:, :3].sum(axis=1) / 3.0)
     return np.asarray(1.0 / np.where(size > 0.0, size, 1.0))
 
 
 def semidefinite_factor(W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(3n, rank) L with W = L Lᵀ.
+    """(rows, rank) L with W = L Lᵀ.
 
     By Cholesky's method with pivoting, a tenth of the work of an eigendecomposition. A printed W, semidefinite up to
     its last digits only, leaves more than rounding there; of that one its positive eigenvalues are taken.
@@ -239,13 +240,14 @@ def whiten_posed(posed, white, dependent, zero):
         for i in range(n):
             whiten_rows(white.factor, white.place, posed.rows[i], posed.segments[i], white.rows[i])
             white.heavy[i] = heavier(white.rows[i, 0], posed.segments[i])
-            put(white.bias, i, with_normal(posed.gap_rate[i], zero))
+            put(white.bias, i, given_rate(posed, i, zero))
             white.scale[i] = 0.0
             for a in range(4):
                 white.runs[i, a] = posed.segments[i, a]
     else:
         rank = hold_joints(posed, white, dependent)
         for i in range(n):
+            put(white.bias, i, given_rate(posed, i, zero))
             leave_free(posed, white, rank, i)
 
     # Bring contacts to unit size and velocities to units of τ.
@@ -253,8 +255,8 @@ def whiten_posed(posed, white, dependent, zero):
     unit_contacts(white.rows, runs, white.bias, white.scale)
     label_velocities(posed.trees, posed.segments, posed.joints, white.island)
     tau = set_pace(
-        white.rows, runs, posed.trees, posed.segments, posed.gap_rate, white.free, white.island, white.heavy,
-        white.scale, white.by_island, white.bias, white.pace, zero,
+        white.rows, runs, posed, white.free, white.island, white.heavy, white.scale, white.by_island, white.bias,
+        white.pace, zero,
     )  # fmt: skip
     if len(posed.joints) > 0:
         # The motion with joints held and without contact, to which the judge compares.
@@ -263,6 +265,22 @@ def whiten_posed(posed, white, dependent, zero):
             x[k] = tau * white.free[k]
         unwhiten_velocity(white.factor, posed.trees, x, white.held)
     return tau, rank
+
+
+@kernel
+def given_rate(posed, i, zero):
+    """The velocity of a contact besides its rows times v: the gap rate, and the motion of surfaces."""
+    if len(posed.tangent_rate) == 0:
+        return with_normal(posed.gap_rate[i], zero)
+    return with_normal(posed.gap_rate[i], at(posed.tangent_rate, i, zero))
+
+
+@kernel
+def demanded(posed, i, zero):
+    """The speed that a contact may give to bodies at rest: that of taking back its overlap, or of a moving surface."""
+    return max(
+        -posed.gap_rate[i], 0.0 if len(posed.tangent_rate) == 0 else largest(at(posed.tangent_rate, i, zero)), 0.0
+    )
 
 
 @in_callers
@@ -295,7 +313,7 @@ def hold_joints(posed, white, dependent):
 @in_callers
 @kernel
 def leave_free(posed, white, rank, i):
-    """Project the joints out of contact i; joints with a prescribed rate move it through its bias."""
+    """Project the joints out of contact i; joints with a prescribed rate add to its bias."""
     m = len(posed.velocity)
     rows, segment, bias = white.rows[i], posed.segments[i], white.bias[i]
 
@@ -309,7 +327,6 @@ def leave_free(posed, white, rank, i):
     for c in range(len(rows)):
         row = rows[c]
         size += dot(row, row, m)
-        bias[c] = posed.gap_rate[i] if c == 0 else 0.0
         for _ in range(2):  # twice for safety
             for u in range(rank):
                 along = dot(white.basis[u], row, m)
@@ -706,15 +723,16 @@ def unit_contacts(rows, segments, bias, scale):
 
 
 @sums
-def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, by_island, bias, pace, zero):
+def set_pace(rows, runs, posed, free, island, heavy, scale, by_island, bias, pace, zero):
     """Divide velocities by τ and return it; write the largest free velocity on each contact's island to `pace`.
 
-    rows, runs: as `unit_contacts` left them; segments: which trees a contact touches
+    rows, runs: as `unit_contacts` left them
     """
+    trees, segments, gap_rate = posed.trees, posed.segments, posed.gap_rate
     reach, demand, fastest, whole = by_island[0], by_island[1], by_island[2], by_island[3]
     for j in range(len(free)):
         reach[j], demand[j], fastest[j] = 0.0, 0.0, 0.0
-    # Motion of each tree and island, and the motion that overlapping contacts demand.
+    # Motion of each tree and island, and the motion that overlapping contacts and moving surfaces demand.
     for b in range(len(trees) - 1):
         square = 0.0
         for j in range(trees[b], trees[b + 1]):
@@ -723,8 +741,8 @@ def set_pace(rows, runs, trees, segments, gap_rate, free, island, heavy, scale, 
             whole[trees[b]] = sqrt(square)
             reach[island[trees[b]]] += square
     for i in range(len(rows)):
-        if gap_rate[i] < 0.0 and segments[i, 1] > 0:
-            demand[island[segments[i, 0]]] -= gap_rate[i] * heavy[i]
+        if segments[i, 1] > 0:
+            demand[island[segments[i, 0]]] += demanded(posed, i, zero) * heavy[i]
     for j in range(len(free)):
         if island[j] == j:
             reach[j] = sqrt(reach[j]) + demand[j]

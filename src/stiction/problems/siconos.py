@@ -13,9 +13,9 @@ A matrix begins with its kind and its numbers of rows and columns:
        `M-by-N, ...` and for each column a line `col j : locations a to b` and lines `i : x`
 
 The law is Coulomb's on the circular cone, frames have the order n, t1(, t2). Dimension 5 is rolling friction in space:
-two moments follow the forces of a contact, and after mu there are coefficients of rolling; in the plane it is three and
-one. There is no law for that here: such a file is refused, unless all its coefficients of rolling are zero, or it is
-asked for without (`ignore=("rolling",)`).
+two moments follow the forces of a contact, and after mu there are coefficients mu_r of rolling; in the plane it is
+three and one. Sliding and rolling are bounded apart, |r_t| <= mu r_n and |m| <= mu_r r_n: `Coulomb(joint=False)`, with
+rows of six directions, of which the turn about the normal is empty. `ignore=("rolling",)` leaves the moments out.
 
 A problem is written with sparse matrices, and with as many digits as read back to the same numbers: global if its mass
 is known. The format has no place for joints; a problem that has some is written as the local one that is left when
@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
-from stiction.errors import InvalidProblem, UnsupportedProblem
-from stiction.problems.assemble import Source, global_problem, local_problem, reduced
+from stiction.errors import InvalidProblem
+from stiction.problems.assemble import CONE, Source, global_problem, local_problem, reduced
+from stiction.problems.contact import ContactProblem, with_ratio
 from stiction.problems.laws import Coulomb
 
 if TYPE_CHECKING:
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stiction.problems.contact import ContactProblem
-
     Array = NDArray[np.float64]
 
 DENSE, BLOCKS, SPARSE = 0, 1, 2
 AS_TRIPLETS = 1  # the storage of a sparse matrix that is written
 ROLLING = 5  # the dimension of rolling friction in space
+IN_SPACE = (0, 1, 2, 4, 5)  # where its rows stand among our six
+APART = Coulomb(joint=False)  # its law
 BEGINNING = re.compile(rb"\s*\d+[ \t]*\r?\n\s*\d+[ \t]*\r?\n\s*[012][ \t]*\r?\n")
 SIZES = re.compile(r"\s*(triplet: )?(\d+)-by-(\d+), nzmax: (\S+) nnz: ([^\s,]+)")
 TRIPLET = re.compile(r"\s*(\d+) (\d+) : (\S+)\s*$")
@@ -81,15 +82,23 @@ def read(path: Path, ignore: tuple[str, ...] = ()) -> ContactProblem:
 
 def write(problem: ContactProblem, path: Path) -> None:
     """Write a problem; use `problem.save`, which never leaves half a file."""
-    if problem.law != Coulomb():
+    rolls = problem.rows.shape[1] > 3
+    if rolls and problem.law.kind == "cone" and problem.law != APART:
+        raise InvalidProblem(
+            "save: in Siconos' text format sliding and rolling are bounded apart; save as .npz, or "
+            "problem.with_law(Coulomb(joint=False))"
+        )
+    if problem.law not in (CONE, APART):
         raise InvalidProblem(
             f"save: Siconos' text format knows Coulomb's law on the circular cone only, not {problem.law}; "
             "save as .npz, or problem.with_law(Coulomb())"
         )
     if problem.slides:
         raise InvalidProblem("save: Siconos' text format has no place for known slip directions; save as .npz")
-    if problem.rows.shape[1] > 3:
-        raise InvalidProblem("save: torsional and rolling friction are not written for Siconos; save as .npz")
+    if rolls and (problem.ratio is None or problem.ratio[:, 2].any()):
+        raise InvalidProblem("save: Siconos' text format has rolling friction, but no torsion; save as .npz")
+    if rolls and not all(np.array_equal(problem.ratio[:, a], problem.ratio[:, a + 1]) for a in (0, 3)):  # type: ignore[index]
+        raise InvalidProblem("save: Siconos' text format has equal friction in all directions; save as .npz")
     with path.open("w", encoding="ascii", newline="\n") as file:
         file.writelines(_lines(_without_joints(problem)))
 
@@ -103,34 +112,45 @@ def _without_joints(problem: ContactProblem) -> ContactProblem:
     mass = scipy.sparse.block_diag(problem.mass_blocks).toarray()
     rows = np.ascontiguousarray(problem.dense_rows()[:, : problem.dim])
     source = Source("save: the problem without its joints", mass.nbytes + rows.nbytes)
-    return reduced(
-        source, mass, problem.velocity, rows, problem.joints, problem.joint_rate, _offset(problem), problem.friction
-    )
+    given = problem.friction if problem.rows.shape[1] == 3 else np.ones((problem.n, 5)) * problem.friction[:, None]
+    local = reduced(source, mass, problem.velocity, rows, problem.joints, problem.joint_rate, _offset(problem), given)
+    return with_ratio(local, problem.ratio)
 
 
 def _offset(problem: ContactProblem) -> Array:
     """(n, dim) what a contact velocity has besides Hᵀ v."""
     offset = np.zeros((problem.n, problem.dim))
     offset[:, 0] = problem.gap_rate
+    if problem.tangent_rate is not None:
+        offset[:, 1:] = problem.tangent_rate[:, : problem.dim - 1]
     return offset
 
 
 def _lines(problem: ContactProblem) -> Iterator[str]:
-    n, m, dim = problem.n, problem.m, problem.dim
+    (n, d), m, rolls = problem.rows.shape[:2], problem.m, problem.rows.shape[1] > 3
+    taken = [*IN_SPACE] if rolls else [*range(problem.dim)]
+
+    # Rows of rolling were multiplied by their coefficients over mu: as they were given, they are divided by them.
+    per = np.ones((n, d))
+    if rolls and problem.ratio is not None:
+        per[:, 1:] = np.where(problem.ratio > 0.0, 1.0 / np.where(problem.ratio > 0.0, problem.ratio, 1.0), 0.0)
+    per, dim = per[:, taken], len(taken)
     yield f"{dim}\n{n}\n"
     if problem.mass is None:
         assert problem.delassus is not None
         assert problem.offset is not None
-        place = np.arange(3 * n).reshape(n, 3)[:, :dim].ravel()
-        yield from _sparse_lines(problem.delassus[np.ix_(place, place)])
-        yield _number_line(problem.offset[place])
+        place, every = np.arange(d * n).reshape(n, d)[:, taken].ravel(), per.ravel()
+        yield from _sparse_lines(every[:, None] * problem.delassus[np.ix_(place, place)] * every)
+        yield _number_line(every * problem.offset[place])
     else:
         M = scipy.sparse.block_diag(problem.mass_blocks) if m else np.zeros((0, 0))
         yield from _sparse_lines(M)
-        yield from _sparse_lines(problem.dense_rows()[:, :dim].reshape(n * dim, m).T)
+        yield from _sparse_lines((per[:, :, None] * problem.dense_rows()[:, taken]).reshape(n * dim, m).T)
         yield _number_line(M @ problem.velocity)
-        yield _number_line(_offset(problem))
+        yield _number_line(per * _offset(problem)[:, taken])
     yield _number_line(problem.friction)
+    if rolls and problem.ratio is not None:
+        yield _number_line(problem.friction * problem.ratio[:, 3])
 
 
 def _sparse_lines(matrix: Any) -> Iterator[str]:
@@ -152,8 +172,12 @@ def _local(text: Text, source: Source, dim: int, contacts: int, W: Any, ignore: 
     if W.shape != (size, size):
         raise text.wrong(f"{contacts} contacts of dimension {dim} need a matrix of {size} rows, got {W.shape}")
     q = text.numbers("q", size)
-    friction, dim, kept = _friction(text, dim, contacts, ignore)
-    return local_problem(source, scipy.sparse.coo_array(W.tocsr()[kept][:, kept]), q[kept], friction, dim)
+    friction, dim, kept, place, law = _friction(text, dim, contacts, ignore)
+    W = scipy.sparse.coo_array(W.tocsr()[kept][:, kept])
+    wide, every = np.zeros(dim * contacts), (dim * contacts, dim * contacts)
+    wide[place] = q[kept]
+    W = scipy.sparse.coo_array((W.data, (place[W.row], place[W.col])), every)
+    return local_problem(source, W, wide, friction, dim, law)
 
 
 def _global(text: Text, source: Source, dim: int, contacts: int, M: Any, ignore: tuple[str, ...]) -> ContactProblem:
@@ -164,28 +188,31 @@ def _global(text: Text, source: Source, dim: int, contacts: int, M: Any, ignore:
     if H.shape != (m, dim * contacts):
         raise text.wrong(f"H must have {m} rows and {dim * contacts} columns, got {H.shape}")
     f, w = text.numbers("q", m), text.numbers("b", dim * contacts)
-    friction, dim, kept = _friction(text, dim, contacts, ignore)
-    H = scipy.sparse.coo_array(H.tocsc()[:, kept])
-    return global_problem(source, M, H, f, w[kept], friction, dim, scipy.sparse.coo_array((m, 0)), np.zeros(0))
+    friction, dim, kept, place, law = _friction(text, dim, contacts, ignore)
+    H, wide = scipy.sparse.coo_array(H.tocsc()[:, kept]), np.zeros(dim * contacts)
+    wide[place] = w[kept]
+    H = scipy.sparse.coo_array((H.data, (H.row, place[H.col])), (m, dim * contacts))
+    return global_problem(source, M, H, f, wide, friction, dim, scipy.sparse.coo_array((m, 0)), np.zeros(0), law)
 
 
-def _friction(text: Text, dim: int, contacts: int, ignore: tuple[str, ...]) -> tuple[Array, int, NDArray[np.int64]]:
-    """Coefficients of sliding, the dimension without rolling, and which rows are left."""
+def _friction(
+    text: Text, dim: int, contacts: int, ignore: tuple[str, ...]
+) -> tuple[Array, int, NDArray[np.int64], NDArray[np.int64], Coulomb]:
+    """Coefficients, our dimension, which rows are taken, where they go, and the law."""
     friction = text.numbers("mu", contacts)
     rolls = dim == ROLLING or (dim == 3 and text.left() in (contacts, contacts + 1) and not text.ends_with_flag())
-    every = np.arange(dim * contacts)
-    if rolls and contacts:
-        rolling = text.numbers("the coefficients of rolling", contacts)
-        if rolling.any() and "rolling" not in ignore:
-            raise UnsupportedProblem(
-                f"load: {text.path} has rolling friction (coefficients {rolling.min():g} to {rolling.max():g}), for "
-                "which there is no law here; pass ignore=('rolling',) to load its sliding part"
-            )
-        sliding = 3 if dim == ROLLING else 2
-        every, dim = every.reshape(contacts, dim)[:, :sliding].ravel(), sliding
+    rolling = text.numbers("the coefficients of rolling", contacts) if rolls and contacts else np.zeros(contacts)
     if text.left() and not text.ends_with_flag():
         raise text.wrong("there are more numbers than the problem has", ahead=True)
-    return friction, 3 if dim == ROLLING else dim, every
+    every = np.arange(dim * contacts).reshape(contacts, dim)
+    if rolling.any() and "rolling" not in ignore:
+        to = IN_SPACE if dim == ROLLING else (0, 1, 4)
+        place = np.arange(6 * contacts).reshape(contacts, 6)[:, to]
+        both = np.column_stack([friction, friction, np.zeros(contacts), rolling, rolling])
+        return both, 6, every.ravel(), place.ravel(), APART
+    if rolls:
+        every, dim = every[:, : 3 if dim == ROLLING else 2], 3 if dim == ROLLING else 2
+    return friction, dim, every.ravel(), np.arange(every.size), CONE
 
 
 class Text:

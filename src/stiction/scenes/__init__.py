@@ -20,6 +20,7 @@ from stiction.scenes.complaints import (
     sliding_cube,
 )
 from stiction.scenes.drumwright import force_closure_grasp
+from stiction.scenes.features import conveyor, four_bar, rolling_balls
 from stiction.scenes.lacoursiere import inclined_plane, log_heap
 from stiction.scenes.lloyd import (
     ball_in_rim,
@@ -69,6 +70,9 @@ SCENES: Mapping[str, Callable[..., NamedScene]] = MappingProxyType(
         "card-house": card_house,
         "masonry-arch": masonry_arch,
         "dominoes": dominoes,
+        "conveyor": conveyor,
+        "rolling-balls": rolling_balls,
+        "four-bar": four_bar,
     }
 )
 

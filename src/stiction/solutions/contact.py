@@ -21,9 +21,9 @@ sets no scale. So each island is judged by itself, and the whole is as bad as it
   island's motion could press with count no more, so that an enormous one hides nothing.
 - Momentum is balanced on every tree, with contacts or without, in terms of its own; a bilateral row is measured by its
   own free velocity.
-- `energy`: the motion after the step is at most that without contact and a hundred times what overlaps and bilateral
-  rows ask for, each by itself. Rows that nearly depend on each other can ask for absurd velocities; those are not
-  certified.
+- `energy`: the motion after the step is at most that without contact and a hundred times what overlaps, moving surfaces
+  and bilateral rows ask for, each by itself. Rows that nearly depend on each other can ask for absurd velocities; those
+  are not certified.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ContactSolution(NamedTuple):
     impulse: (n, d) n, t1, t2 and, where d is 6, spin and rolling, in N s, as it acts on body 2
     joint_impulse: (j,)
     mode: (n,) of each contact, a `Mode`
-    contact_velocity: (n, d) relative velocities u, gap rate included
+    contact_velocity: (n, d) relative velocities u, gap rate and moving surfaces included
     history: residuals, pass by pass, of solvers that record them
     problem: what was solved
     """
@@ -203,21 +203,22 @@ def judge_contact(
     slip = UNKNOWN if problem.slip is None else problem.slip
     if problem.delassus is not None:
         assert problem.offset is not None
-        free = problem.offset.reshape(n, 3)
-        u[:] = free + (problem.delassus @ impulse.ravel()).reshape(n, 3)
+        free = problem.offset.reshape(impulse.shape)
+        u[:] = free + (problem.delassus @ impulse.ravel()).reshape(impulse.shape)
         size = float(paces(free, problem.labels[1])[1].max(initial=0.0))
         found = kernels().judge_delassus(
             law,
             problem.friction,
             viscosity,
             slip,
-            delassus_scale(problem.delassus),
+            delassus_scale(problem.delassus, impulse.shape[1]),
             size,
             least,
             free,
             impulse,
             u,
             mode,
+            problem.zero,
         )
     else:
         white = problem.whitened

@@ -20,6 +20,7 @@ from stiction.arrays.vectors import (
     largest,
     minus,
     negative,
+    plus,
     put,
     roll_dot,
     slide_dot,
@@ -31,7 +32,7 @@ from stiction.arrays.vectors import (
 )
 from stiction.arrays.vectors import over as over_number
 from stiction.problems.laws import LawNumbers
-from stiction.problems.normal_form import NOISE_ROW, ROUNDED
+from stiction.problems.normal_form import NOISE_ROW, ROUNDED, demanded, given_rate
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE, SPIN, ROLL = range(5)
@@ -65,18 +66,17 @@ judging_sizes, judging_views = layout(Judging, "m")
 @kernel
 def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint_impulse, u, mode, zero):
     """Return the numbers of a ContactCertificate, in its order; u and mode are filled; zero: impulse of a contact."""
-    rows, segments, gap_rate, island = posed.rows, posed.segments, posed.gap_rate, white.island
+    rows, segments, island = posed.rows, posed.segments, white.island
     unbalanced, fastest = scratch.unbalanced, scratch.fastest
 
     # Motion of each tree and island, motion demanded by overlaps and joints, and the impulses that act on it.
     motions(posed.mass, posed.trees, posed.velocity, v, island, scratch)
-    demands(posed, white, scratch)
+    demands(posed, white, scratch, zero)
     own_terms(posed, white, impulse, joint_impulse, scratch, zero)
 
     # Velocities of the contacts, the momentum that no impulse explains, and the scale of each island.
     for i in range(len(rows)):
-        moved = rows_dot(rows[i], segments[i], v, zero)
-        put(u, i, with_normal(moved[0] + gap_rate[i], moved))
+        put(u, i, plus(rows_dot(rows[i], segments[i], v, zero), given_rate(posed, i, zero)))
         add_rows(rows[i], segments[i], negative(at(impulse, i, zero)), unbalanced)
         size = free_speed(posed, white, i, scratch, zero)
         if segments[i, 1] > 0:
@@ -97,7 +97,7 @@ def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint
             lost = abs(off) if not abs(off) <= lost else lost
         free1, free2 = 0.0, 0.0
         if law.kind == VISCOUS:
-            _, free1, free2 = rows_dot(rows[i], segments[i], posed.velocity, THREE)
+            _, free1, free2 = plus(rows_dot(rows[i], segments[i], posed.velocity, THREE), given_rate(posed, i, THREE))
 
         # Judge the contact in the units of its island.
         size, against = scales(posed, white, i, scratch, zero)
@@ -132,8 +132,7 @@ def scales(posed, white, i, scratch, zero):
         return size, size
     size = scratch.fastest[white.island[segment[0]]]
     if size == 0.0:  # nothing on its island can close: measured by how it opens
-        opening = rows_dot(posed.rows[i], segment, posed.velocity, zero)
-        size = largest(with_normal(opening[0] + posed.gap_rate[i], opening))
+        size = largest(plus(rows_dot(posed.rows[i], segment, posed.velocity, zero), given_rate(posed, i, zero)))
 
     # Its velocity may be rounding of the larger motions of its two trees.
     felt = scratch.terms[segment[0]] + run_start(segment[2], segment[3], scratch.terms)
@@ -152,13 +151,13 @@ def with_scale(found, fastest):
 
 
 @kernel
-def judge_delassus(law, friction, viscosity, slip, scale, fastest, least, free, impulse, u, mode):
+def judge_delassus(law, friction, viscosity, slip, scale, fastest, least, free, impulse, u, mode, zero):
     """As `judge_problem`, for known u; fastest: the largest free velocity that counts; least: used if it is zero."""
     found = NOTHING
     for i in range(len(free)):
-        size = fastest if fastest > 0.0 else max(abs(free[i, 0]), abs(free[i, 1]), abs(free[i, 2]), least)
+        size = fastest if fastest > 0.0 else max(largest(at(free, i, zero)), least)
         part = Part(friction[i], viscosity[i], scale[i], direction(slip, i), free[i, 1], free[i, 2], 0.0)
-        p, w = at(impulse, i, THREE), at(u, i, THREE)
+        p, w = at(impulse, i, zero), at(u, i, zero)
         found = judge_contact(law, part, p, w, i, size, size, found)
         mode[i] = mode_of(scale[i], p, w, size)
     return with_scale(found, free[:0, 0])
@@ -209,21 +208,20 @@ def positive(square):
 
 @in_callers
 @kernel
-def demands(posed, white, scratch):
-    """For each island: the motion that overlaps and joints demand, each by itself, and its heaviest contact.
+def demands(posed, white, scratch, zero):
+    """For each island: the motion that overlaps, surfaces and joints demand, each by itself, and its heaviest contact.
 
     energy, after: squares on entry, motions on return
     """
     segments, joints, island = posed.segments, posed.joints, white.island
     energy, after, demand, heaviest = scratch.energy, scratch.after, scratch.demand, scratch.heaviest
 
-    # An overlapping contact must separate at its gap rate, here as if its heavier side alone moved.
+    # An overlapping contact must separate at its gap rate, and a moving surface carries, as if the heavier side moved.
     for i in range(len(segments)):
         if segments[i, 1] > 0:
             at = island[segments[i, 0]]
             heaviest[at] = max(heaviest[at], white.heavy[i])
-            if posed.gap_rate[i] < 0.0:
-                demand[at] -= posed.gap_rate[i] * white.heavy[i]
+            demand[at] += demanded(posed, i, zero) * white.heavy[i]
 
     # A joint must move at its rate.
     for k in range(len(joints)):
@@ -284,10 +282,11 @@ def free_speed(posed, white, i, scratch, zero):
         return 0.0
 
     # Free velocities and approach, without joints and with joints held; at least the rounding of its trees' motion.
-    u = rows_dot(rows, segment, posed.velocity, zero)
+    surface = with_normal(0.0, given_rate(posed, i, zero))
+    u = plus(rows_dot(rows, segment, posed.velocity, zero), surface)
     size = max(largest(u), -gap_rate, -u[0] - gap_rate)
     if len(white.held) > 0:
-        u = rows_dot(rows, segment, white.held, zero)
+        u = plus(rows_dot(rows, segment, white.held, zero), surface)
         size = max(size, largest(u), -u[0] - gap_rate)
     return max(size, ROUNDED / scale * (whole[segment[0]] + run_start(segment[2], segment[3], whole)))
 

@@ -113,3 +113,14 @@ class Auto:
 @cache
 def aimed_at(aim: float) -> Auto:
     return Auto(aim)
+
+
+@dataclass(frozen=True)
+class FirstChoice(Auto):
+    """The same without what `Auto` tries after its first choice has failed."""
+
+    def aimed(self, tolerance: float) -> FirstChoice:
+        return self if self.aim is not None else FirstChoice(self.aim_of(tolerance))
+
+    def order(self, problem: BoxLCP | ContactProblem) -> tuple[Attempt, ...]:
+        return super().order(problem)[:1]

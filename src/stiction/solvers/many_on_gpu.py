@@ -87,6 +87,7 @@ def made(kind: Kind) -> Any:
             cut(gap_rates, cases[k, GAP_RATE], (n,)),
             cut(numbers, shapes[g, JOINT_ROWS], (j, m)),
             cut(numbers, shapes[g, JOINT_RATE], (j,)),
+            cut(numbers, 0, (0, d)),  # no surface moves
         )
 
         # Solve it in the thread's own memory.

@@ -148,7 +148,7 @@ def of_one_geometry(
     """One geometry under many loads; no object is made for each."""
     answers = unsolved(count, problem.rows.shape[:2], problem.m)
     kept = Scratches(tolerance)
-    if gpu is not None and at_once(problem):
+    if gpu is not None and at_once(problem) and problem.tangent_rate is None:
         gpu.solve_loads(problem, list(loads.values()), kept.settings, gpu.Answers(*answers[:4]))
 
         def again(left: NDArray[np.int64]) -> Solutions:
@@ -178,7 +178,7 @@ def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float, 
     answers = unsolved(count, (n, d), m)
     kept = Scratches(tolerance)
     if gpu is not None:
-        taken = [k for k in range(count) if at_once(problems[k])]
+        taken = [k for k in range(count) if at_once(problems[k]) and problems[k].tangent_rate is None]
         gpu.solve_listed(problems, taken, kept.settings, gpu.Answers(*answers[:4]))
         return completed(answers, lambda left: of_list([problems[k] for k in left], threads, tolerance, None))
     length = max(1, min(SHARE, -(-count // (SHARES * threads))))
@@ -363,7 +363,7 @@ def solve_cases(
     for k in range(begin, end):
         case = Posed(
             posed.mass, posed.trees, velocity[k], posed.rows, posed.segments, friction[k], gap_rate[k], posed.joints,
-            posed.joint_rate,
+            posed.joint_rate, posed.tangent_rate,
         )  # fmt: skip
         found = solve_case(case, settings, work, impulse[k], velocity_after[k], zero)
         if found <= settings.tolerance:

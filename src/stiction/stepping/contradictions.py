@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FIRM, SOFT = 1e-7, 1e-2  # ε of what is in order, and of what is to be taken back
 NEGLIGIBLE = 1e-3  # part of the largest error that is in order
-EXACT = 1e-10  # ε by which it is seen whether all can be had
+EXACT = 1e-7  # ε by which it is seen whether all can be had; smaller ones make solvers fail one after the other
 MISSED = 1e-4  # part of what is asked for that may be missing then
 NOT_TAKEN_BACK = 0.1  # part of what is asked for that is missing where rows contradict others
 AMPLIFIED = 100.0  # motion, over the sum of what each row asks for by itself, that is as good as a contradiction

@@ -16,7 +16,7 @@ from stiction.bodies.inputs import COUNT, FIT, GEOM_SIZE, message
 from stiction.bodies.report import twisting
 from stiction.bodies.stages import advance, after_control, before_control, may_act
 from stiction.bodies.state import copy_data, place_bodies
-from stiction.bodies.structs import WIDEST
+from stiction.bodies.structs import SURFACES, WIDEST
 from stiction.contacts.gather import COUNTS, Constraints, gather
 from stiction.contacts.identity import carry
 from stiction.contacts.margins import begin
@@ -111,6 +111,7 @@ class Engine:
         self.sizes, self.floats, self.ints = (0, COUNTS), np.empty(0), np.empty(0, np.int64)
         self.fused: Any = None
         self.memory.where[WIDEST] = 3 if "torsion" in scene.ignore else 6
+        self.memory.where[SURFACES] = "surfacevel" not in scene.ignore
         self.zero: Any = ZEROS[6 if self.turns else 3]  # of a contact, with as many numbers as contacts have directions
         memory = self.memory
         self.begin = direct(begin, memory.where, memory.model, memory.data, self.margin, self.scratch)
@@ -147,6 +148,11 @@ class Engine:
     def turns(self) -> bool:
         """Whether torsional or rolling friction is to be taken from the model."""
         return self.memory.where[WIDEST] > 3 and bool(twisting(self.model))
+
+    @property
+    def carries(self) -> bool:
+        """Whether surfaces move by themselves."""
+        return bool(self.memory.where[SURFACES] and self.model.flg_surfacevel)
 
     def look(self) -> None:
         """Kinematics, forces and contacts of the present state, as MuJoCo keeps them."""

@@ -94,6 +94,11 @@ class EventDriven:
                 "EventDriven takes no torsional or rolling friction (condim 4 and 6): use TimeStepping(), set condim "
                 "to 3, or pass ignore=('torsion',), which takes it as 3"
             )
+        if engine.carries and law.kind != "frictionless":
+            raise InvalidScene(
+                "EventDriven takes no moving surfaces (surfacevel): use TimeStepping(), or pass "
+                "ignore=('surfacevel',), which takes them as still"
+            )
         before = state(engine.model, engine.data)
         try:
             return Course(self, engine, law, solver).run()

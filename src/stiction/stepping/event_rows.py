@@ -16,9 +16,8 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.runs import spread_row
-from stiction.bodies.dynamics import inertia_of_tree
+from stiction.bodies.dynamics import block_of, inertia_of_tree
 from stiction.bodies.motion import moved
-from stiction.bodies.pointers import ints
 from stiction.contacts.gather import Constraints, gather
 from stiction.contacts.identity import match
 
@@ -69,7 +68,7 @@ def joint_rows(found: Constraints) -> NDArray[np.float64]:
 def inertia(memory: Memory, found: Constraints) -> NDArray[np.float64]:
     """(entries,) blocks of the mass without the dampers that `Constraints.mass` holds."""
     mass: NDArray[np.float64] = found.mass.copy()
-    set_inertia(memory.model, memory.data, mass)
+    set_inertia(memory.model, memory.data, memory.where, mass)
     return mass
 
 
@@ -129,14 +128,11 @@ def spread(rows, segments, whole):
 
 
 @kernel
-def set_inertia(model, data, mass):
+def set_inertia(model, data, where, mass):
     """Overwrite the mass blocks of the trees with their inertia alone."""
-    m = model[0]
-    first, lengths = ints(m.tree_dofadr), ints(m.tree_dofnum)
-
     # The blocks lie one after the other; those of dry friction follow and stay as they are.
     place = 0
-    for t in range(m.ntree):
-        size = lengths[t]
-        inertia_of_tree(model, data, first[t], size, mass[place : place + size * size])
+    for t in range(model[0].ntree):
+        start, size = block_of(model, where, t)
+        inertia_of_tree(model, data, start, size, mass[place : place + size * size])
         place += size * size

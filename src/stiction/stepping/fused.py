@@ -211,7 +211,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     posed = Posed(
         constraints.mass, constraints.starts, constraints.free,
         constraints.rows, constraints.segments, constraints.friction,
-        step.gap_rate, step.joint_rows, step.joint_rate,
+        step.gap_rate, step.joint_rows, step.joint_rate, constraints.surface,
     )  # fmt: skip
 
     # Whiten: the normal form; redundant joints follow the independent ones.

@@ -294,6 +294,8 @@ def here(found, memory, posing, side):
             for k in range(found.rows.shape[2]):
                 side.rows[i, c, k] = row[k]
             side.velocity[i, c] = row_dot(row, segment, v) + (memory.gap_rate[i] if c == 0 else 0.0)
+            if len(found.surface) > 0:
+                side.velocity[i, c] += found.surface[i, c]
             push = p[i, c]
             if push != 0.0:
                 for k in range(segment[1]):

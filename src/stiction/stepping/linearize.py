@@ -145,6 +145,7 @@ class Data(NamedTuple):
     gap_rate: Array
     joints: Array
     joint_rate: Array
+    tangent_rate: Array
     rate_of_activation: Array
 
 
@@ -279,7 +280,7 @@ class Differences:
         set_joints(found, self.dt, self.joint_recovery, joints, joint_rate)
         return Data(
             np.array(found.free), np.array(found.mass), np.array(found.rows), gap_rate, joints, joint_rate,
-            np.array(self.engine.data.act_dot),
+            np.array(found.surface[:, 1:]), np.array(self.engine.data.act_dot),
         )  # fmt: skip
 
     def matched(self, now: Constraints) -> Constraints:
@@ -288,18 +289,20 @@ class Differences:
         if now.n == old.n and np.array_equal(now.pair, old.pair) and np.array_equal(now.segments, old.segments):
             return now
         previous = match(self.engine.memory, old, now)
-        rows, gap = np.array(old.rows), np.array(old.gap)
+        rows, gap, surface = np.array(old.rows), np.array(old.gap), np.array(old.surface)
         width = min(rows.shape[2], now.rows.shape[2])
         for i, o in enumerate(previous):
             if o >= 0 and np.array_equal(now.segments[i], old.segments[o]):
                 rows[o, :, :width], gap[o] = now.rows[i, :, :width], now.gap[i]
+                if len(surface) and len(now.surface):
+                    surface[o] = now.surface[i]
         if len(now.joint_gap) != len(old.joint_gap) or len(now.free) != len(old.free):
             raise InvalidScene(
                 "linearize: equality constraints or dry friction appear beside the present state; take a smaller eps"
             )
         return now._replace(
             rows=rows, gap=gap, segments=old.segments, kind=old.kind, address=old.address, source=old.source,
-            pair=old.pair, spot=old.spot, friction=old.friction,
+            pair=old.pair, spot=old.spot, friction=old.friction, surface=surface,
         )  # fmt: skip
 
     def forced(
@@ -325,7 +328,7 @@ class Differences:
         self, derivatives: Derivatives, places: list[tuple[str, int]]
     ) -> tuple[dict[str, Array], dict[tuple[str, int, float], Array]]:
         """Differences of the data, a column for each place; and the rates of activations beside the present state."""
-        names = ("free", "mass", "rows", "gap_rate", "joints", "joint_rate")
+        names = ("free", "mass", "rows", "gap_rate", "joints", "joint_rate", "tangent_rate")
         change = {name: np.zeros((*getattr(self.base, name).shape, len(places))) for name in names}
         rates: dict[tuple[str, int, float], Array] = {}
         length, nv = self.eps * len(self.signs), self.engine.model.nv
@@ -378,6 +381,9 @@ class Differences:
             data = (ahead if better is one else back)[at]
             side = 1.0 if better is one else -1.0
             change["gap_rate"][i, column] = side * (data.gap_rate[i] - self.base.gap_rate[i]) / self.eps
+            if len(self.base.tangent_rate):
+                moved = data.tangent_rate[i] - self.base.tangent_rate[i]
+                change["tangent_rate"][i, :, column] = side * moved / self.eps
             self.jumps.add(int(i))
 
     def end(

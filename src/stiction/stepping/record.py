@@ -41,13 +41,13 @@ sizes, views = layout(Record, *LENGTHS)
 @shared
 def record(floats: Any, ints: Any) -> Any:
     """The arrays of a step; its counts come first among the ints."""
-    return views(ints[0], ints[1], ints[2], ints[3], ints[4], ints[5], ints[6], ints[7], floats, ints[COUNTS:])
+    return views(ints[0], ints[1], ints[2], ints[3], ints[4], ints[5], ints[6], ints[7], ints[8], floats, ints[COUNTS:])
 
 
 @shared
 def room(c: Any) -> Any:
     """Floats and ints of a record with these counts."""
-    own = sizes(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7])
+    own = sizes(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8])
     return own[0], own[1] + COUNTS
 
 
@@ -55,7 +55,7 @@ def lengths(found: Constraints) -> tuple[int, ...]:
     """The first of the counts, in the order of LENGTHS."""
     return (
         len(found.starts) - 1, len(found.free), len(found.mass), len(found.gap), found.rows.shape[2],
-        len(found.joint_gap), found.joints.shape[1], found.rows.shape[1],
+        len(found.joint_gap), found.joints.shape[1], found.rows.shape[1], len(found.surface),
     )  # fmt: skip
 
 
@@ -105,6 +105,7 @@ def posed_problem(
     return ContactProblem.from_checked(
         mass=found.mass, trees=found.starts, velocity=found.free, rows=found.rows, segments=found.segments,
         friction=found.friction, gap_rate=gap_rate, joints=joints, joint_rate=joint_rate, viscosity=viscosity, law=law,
+        tangent_rate=found.surface[:, 1:] if len(found.surface) else None,
     )  # fmt: skip
 
 

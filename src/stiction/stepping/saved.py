@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "stiction-simulation", 1
 SOLVERS: dict[str, Any] = {each.__name__: each for each in (Auto, *ALL)}
 STEPPERS: dict[str, Any] = {each.__name__: each for each in (TimeStepping, EventDriven, FirstOrder)}
-COUNTS = 11  # numbers that say how much the two flat arrays hold; before torsion they were 10, without directions
+COUNTS = 12  # numbers that say how much the two flat arrays hold; before torsion 10, before moving surfaces 11
 RETIRED = {"ConeNewton": ("max_pyramids", "last_cycles")}  # options that older files have: `Auto` does this now
 MOST = 1 << 30  # of a count, so that products of counts do not overflow
 
@@ -107,8 +107,9 @@ def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.
     for name, kind in kinds.items():
         if fields[name].ndim != 1 or fields[name].dtype != kind:
             raise InvalidScene(f"{name} must be a vector of {kind.__name__}")
-    older = len(counts) == COUNTS - 1
-    counts = np.insert(counts, len(LENGTHS) - 1, 3) if older else counts
+    older = len(counts) == COUNTS - 2
+    if older or len(counts) == COUNTS - 1:
+        counts = np.insert(counts, [len(LENGTHS) - 2] * (1 + older), ([3] if older else []) + [0])
     if len(counts) != COUNTS or (counts < 0).any() or (counts > MOST).any():
         raise InvalidScene(f"counts must be {COUNTS} numbers from 0 to {MOST}")
     if older:

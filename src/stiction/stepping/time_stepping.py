@@ -23,7 +23,7 @@ from stiction.bodies.stages import advance, move
 from stiction.errors import InvalidProblem, SolveFailed
 from stiction.problems.laws import Coulomb
 from stiction.solutions.contact import certify_contact
-from stiction.solvers.auto import Auto
+from stiction.solvers.auto import Auto, FirstChoice
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
 from stiction.stepping.fused import Settings, fused_step
@@ -149,14 +149,18 @@ class TimeStepping:
     ) -> tuple[ContactSolution, TakenBack | None]:  # fmt: skip
         """The answer to go on with, and what is taken back apart from it where overlaps and joints contradict.
 
+        Where anything is to be taken back, only the first choice of solvers is asked to do it with the velocities: the
+        others, which may take a hundred times as long, are asked if it cannot be done apart from them either.
+
         doubtful: whether one attempt has failed already
         """
-        failed = None
+        failed, back = None, problem.mass is not None and asks(problem)
+        asked = FirstChoice(solver.aim) if back and isinstance(solver, Auto) else solver
         if not (doubtful and contradict(problem)):
-            failed = solve(problem, solver, start=start, tolerance=self.tolerance, throw=False)
+            failed = solve(problem, asked, start=start, tolerance=self.tolerance, throw=False)
             if failed.ok:
                 return failed, None
-        if problem.mass is not None and asks(problem):
+        if back:
             quiet = solve(still(problem), solver, tolerance=self.tolerance, throw=False)
             if quiet.ok:
                 taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, self.recoveries[0])
@@ -164,6 +168,10 @@ class TimeStepping:
                 line = "overlaps and joint errors are taken back apart from velocities"
                 return quiet._replace(trace=(*tried, *quiet.trace, line)), taken
             failed = quiet if failed is None else failed
+        if asked is not solver:
+            failed = solve(problem, solver, start=start, tolerance=self.tolerance, throw=False)
+            if failed.ok:
+                return failed, None
         assert failed is not None
         if self.on_failure == "raise":
             raise SolveFailed(failed)

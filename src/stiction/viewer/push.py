@@ -4,6 +4,13 @@
 
 m is the mass of all that moves with the body, and w is as stiff as the scene asks: stretched over its extent the spring
 pulls with ten times the weight. It is never so stiff that a step of length dt would overshoot: w dt <= 1/4.
+
+In a first-order world, m v = τ f, there is nothing to be damped, and a spring would hang through by g τ / w. There the
+point is to go towards the target at w (target - x), and the force changes until it does,
+
+    f += m (w (target - x) - v) / (3 τ),    w dt <= 1/10
+
+whatever weight and friction it takes, up to the same bound.
 """
 
 from __future__ import annotations
@@ -56,6 +63,36 @@ class Grip:
 
     def release(self, data: Any) -> None:
         data.xfrc_applied[self.body] = self.given
+
+
+class SteadyGrip(Grip):
+    """The same in a first-order world with this τ, in s."""
+
+    def __init__(self, model: Any, data: Any, body: int, point: NDArray[np.float64], time: float) -> None:
+        super().__init__(model, data, body, point)
+        self.time, self.rate = time, min(self.rate, 0.1 / model.opt.timestep)
+        self.now: NDArray[np.float64] = np.zeros(3)  # the force, in N
+        self.last: NDArray[np.float64] | None = None
+
+    def force(self, model: Any, data: Any) -> NDArray[np.float64]:
+        at = self.point(data)
+        moved = 0.0 if self.last is None else (at - self.last) / model.opt.timestep
+        self.last = at
+        felt = felt_mass(model, data, self.body, at, self.mass)
+        self.now += felt / (3.0 * self.time) * (self.rate * (self.target - at) - moved)
+        size = float(np.linalg.norm(self.now))
+        if size > self.most:
+            self.now *= self.most / size
+        return self.now
+
+
+def felt_mass(model: Any, data: Any, body: int, point: NDArray[np.float64], whole: float) -> float:
+    """The least mass, in kg, that a push at a point of a body may feel, in any direction; at most `whole`."""
+    rows, pushed = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+    mujoco().mj_jac(model, data, rows, None, point, body)
+    mujoco().mj_solveM(model, data, pushed, rows)
+    light = float(np.linalg.eigvalsh(rows @ pushed.T).max()) if np.isfinite(pushed).all() else 0.0
+    return 1.0 / max(light, 1.0 / whole)
 
 
 def can_be_pulled(model: Any, body: int) -> bool:

@@ -20,9 +20,10 @@ from stiction.bodies.state import names, set_state
 from stiction.errors import InvalidScene, StictionError
 from stiction.optional import mujoco
 from stiction.stepping.engine import Engine
+from stiction.stepping.first_order import FirstOrder
 from stiction.viewer.choices import laws_for, solvers_for
 from stiction.viewer.history import History, Moment
-from stiction.viewer.push import Grip, can_be_pulled
+from stiction.viewer.push import Grip, SteadyGrip, can_be_pulled
 
 if TYPE_CHECKING:
     import threading
@@ -214,7 +215,9 @@ class Session:
         self.release()
         if not can_be_pulled(model, body):
             return False
-        self.hand.grip = Grip(model, data, body, np.asarray(point, float))
+        stepper, at = self.simulation.stepper, np.asarray(point, float)
+        first_order = isinstance(stepper, FirstOrder)
+        self.hand.grip = SteadyGrip(model, data, body, at, stepper.time) if first_order else Grip(model, data, body, at)
         return True
 
     def drag(self, target: Any) -> None:

@@ -31,21 +31,22 @@ def corrected(
 ) -> Answer:
     """The answer of the last round that was worth another.
 
-    solve: from velocities (n, 3) to add to the free ones, in units of the normal form, and the answer before
-    impulse: (n, 3) of an answer, in the same units; None if it is not worth another round
+    solve: from velocities (n, d) to add to the free ones, in units of the normal form, and the answer before
+    impulse: (n, d) of an answer, in the same units; None if it is not worth another round
     """
     added: NDArray[np.float64] = np.zeros(problem.rows.shape[:2])
     answer = solve(added, None)
     if problem.delassus is None or problem.n == 0:
         return answer
     white = problem.whitened
-    size, rows = np.repeat(white.scale, 3), white.rows.reshape(3 * problem.n, -1)
+    d = problem.rows.shape[1]
+    size, rows = np.repeat(white.scale, d), white.rows.reshape(d * problem.n, -1)
     beyond = size[:, None] * problem.delassus * size - rows @ rows.T
     p = impulse(answer)
     for _ in range(rounds):
         if p is None:
             break
-        wanted = (beyond @ p.ravel()).reshape(-1, 3)
+        wanted = (beyond @ p.ravel()).reshape(-1, d)
         if np.abs(wanted - added).max() <= negligible * max(1.0, float(np.abs(p).max())):
             break
         added = wanted

@@ -108,6 +108,8 @@ def free_sliding(problem: ContactProblem) -> Vector:
     u = np.zeros((problem.n, 3))
     if problem.offset is None:
         slide(problem.rows, problem.segments, problem.velocity, u)
+        if problem.tangent_rate is not None:
+            u[:, 1:] += problem.tangent_rate
     else:
         u[:, 1:] = problem.offset.reshape(-1, 3)[:, 1:]
     return u
