@@ -29,11 +29,17 @@ def available() -> dict[str, str]:
     return {name: headline(name) for name in STUDIES}
 
 
-def run(name: str, quick: bool = False, out: Path = FOLDER) -> Path:
-    """Run a study anew; where its results are."""
+def run(name: str, quick: bool = False, out: Path = FOLDER, on: str = "here", workers: int | None = None) -> Path:
+    """Run a study anew; where its results are. Problems of many seeds that are not timed run `on` "cores" or "ray"."""
+    from stiction.studies.results import PLACE, Place
+
     study, path = module(name), stored(name, quick, out)
     out.mkdir(parents=True, exist_ok=True)
-    study.run(quick=quick).save(path)
+    before = PLACE.set(Place(on, workers))
+    try:
+        study.run(quick=quick).save(path)
+    finally:
+        PLACE.reset(before)
     return path
 
 
