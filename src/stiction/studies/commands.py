@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stiction.studies.results import Findings
 
 FOLDER = Path("studies")
+PLACES = ("here", "cores", "ray")  # as `st.sweep` has them
 
 
 def available() -> dict[str, str]:
@@ -34,6 +35,8 @@ def run(name: str, quick: bool = False, out: Path = FOLDER, on: str = "here", wo
     from stiction.studies.results import PLACE, Place
 
     study, path = module(name), stored(name, quick, out)
+    if on not in PLACES:
+        raise InvalidProblem(f"study: on must be one of {', '.join(map(repr, PLACES))}, got {on!r}")
     out.mkdir(parents=True, exist_ok=True)
     before = PLACE.set(Place(on, workers))
     try:
