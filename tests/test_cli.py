@@ -642,7 +642,8 @@ def test_studies(folder, capsys, monkeypatch):
     assert main(["study", "list"]) == 0
     assert capsys.readouterr().out == "one  The first.\ntwo  The second.\n"
     assert main(["study", "run", "one", "--quick", "--out", "results"]) == 0
-    assert asked == [("one", True, Path("results"))]
+    assert main(["study", "run", "two", "--on", "cores", "--workers", "2"]) == 0
+    assert asked == [("one", True, Path("results"), "here", None), ("two", False, Path("studies"), "cores", 2)]
     assert main(["study", "check", "one"]) == 0
     capsys.readouterr()
     assert main(["study", "check"]) == 1, "a claim came out otherwise than documented"

@@ -116,6 +116,7 @@ def judge_cases(
             cut(gap_rates, cases[k, 3], (n,)),
             cut(numbers, shapes[g, 8], (j, m)),
             cut(numbers, shapes[g, 9], (j,)),
+            cut(numbers, 0, (0, 3)),
         )
         own, rest = cut(floats, 0, (m,)), cut(floats, m, (len(floats) - m,))
         work = work_views(n, 3, m, j, m if j > 0 else given, entries, given, rest, ints)

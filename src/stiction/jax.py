@@ -4,10 +4,11 @@
     z = st.jax.lcp(M, q)
 
 Arrays replace data of the problem, with a batch first if there is one; gradients are exact (`stiction.derivatives`).
-The solve runs on the CPU through `jax.pure_callback`, so that it may stand inside `jit` and `grad`; `vmap` calls it for
-each member. At a kink, and where the motion is not determined, the gradient is that of one side, with a
-`NotDifferentiableWarning`; with strict=True `NotDifferentiable` is raised. Numbers are solved in float64; results have
-the kind of number that arrays came in, so enable `jax_enable_x64` for more than seven digits.
+The solve runs on the CPU through `jax.pure_callback`, so that it may stand inside `jit` and `grad`; a batch of contact
+problems, given as one or made by `vmap`, is solved at once in threads (`st.solve_many`). At a kink, and where the
+motion is not determined, the gradient is that of one side, with a `NotDifferentiableWarning`; with strict=True
+`NotDifferentiable` is raised. Numbers are solved in float64; results have the kind of number that arrays came in, so
+enable `jax_enable_x64` for more than seven digits.
 """
 
 from __future__ import annotations
@@ -54,30 +55,42 @@ def solved(task: Task, arrays: Any) -> Any:
         return run(*given)
 
     def run(*given: Any) -> Any:
-        kind = given[-1].dtype
-        out = tuple(jax.ShapeDtypeStruct(shape, kind) for shape in task.shapes([tuple(each.shape) for each in given]))
-
-        def call(*inside: Any) -> Any:
-            return tuple(value.astype(kind) for value in task.answers(doubles(inside))[0])
-
-        return jax.pure_callback(call, out, *given, vmap_method="sequential")
+        shapes = task.shapes([each.shape for each in given])
+        out = tuple(jax.ShapeDtypeStruct(shape, given[-1].dtype) for shape in shapes)
+        return called(lambda data: task.answers(data)[0], len(shapes[0]) == 1, out, given)
 
     def forward(*given: Any) -> Any:
         return run(*given), given
 
     def backward(given: Any, by: Any) -> Any:
+        def gradients(both: Any) -> list[Any]:
+            data, weights = both[: len(given)], both[len(given) :]
+            return task.gradients(task.answers(data)[1], weights, [each.shape for each in data])
+
         out = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in given)
-
-        def call(*inside: Any) -> Any:
-            data, weights = doubles(inside[: len(given)]), doubles(inside[len(given) :])
-            found = task.gradients(task.answers(data)[1], weights, [each.shape for each in data])
-            return tuple(value.astype(like.dtype) for value, like in zip(found, out, strict=True))
-
-        return jax.pure_callback(call, out, *given, *by, vmap_method="sequential")
+        return called(gradients, by[0].ndim == 1, out, (*given, *by))
 
     apply.defvjp(forward, backward)
     return apply(*map(jax.numpy.asarray, arrays))
 
 
-def doubles(arrays: Any) -> list[Any]:
-    return [np.asarray(each, np.float64) for each in arrays]
+def called(function: Any, single: bool, out: Any, arrays: Any) -> Any:
+    """A function of a list of NumPy's arrays, as JAX calls it; single: it takes a batch where it has none.
+
+    What `vmap` puts before the shapes is that batch; where there is one already, members are called one by one.
+    """
+    shapes = [each.shape for each in arrays]
+
+    def call(*inside: Any) -> Any:
+        data = [np.asarray(each, np.float64) for each in inside]
+        lead = np.broadcast_shapes(*(each.shape[: each.ndim - len(s)] for each, s in zip(data, shapes, strict=True)))
+        if lead:
+            data = [np.broadcast_to(each, lead + s).reshape(-1, *s) for each, s in zip(data, shapes, strict=True)]
+        if single or not lead:
+            results = function(data)
+        else:
+            members = [function([each[k] for each in data]) for k in range(len(data[0]))]
+            results = [np.stack(parts) for parts in zip(*members, strict=True)]
+        return tuple(np.reshape(v, lead + o.shape).astype(o.dtype) for v, o in zip(results, out, strict=True))
+
+    return jax.pure_callback(call, out, *arrays, vmap_method="expand_dims")

@@ -6,7 +6,8 @@
 Tensors replace data of the problem, with a batch first if there is one; gradients are exact (`stiction.derivatives`).
 At a kink, and where the motion is not determined, `backward` warns (`NotDifferentiableWarning`) and goes on with the
 derivative of one side; with strict=True it raises `NotDifferentiable`. Tensors of any kind of number are solved in
-float64 on the CPU, and results come back as they came.
+float64 on the CPU, a batch of contact problems at once in threads (`st.solve_many`), and results come back as they
+came. There are no second derivatives: asking for them raises.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ class Solve(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, task: Any, *tensors: Any) -> Any:
         values, ctx.solutions = task.answers([numpy_of(tensor) for tensor in tensors])
-        ctx.task, ctx.given = task, tensors
-        return tuple(like(value, tensors[-1]) for value in values)
+        ctx.task, ctx.kinds = task, [(tuple(each.shape), each.dtype, each.device) for each in tensors]
+        return tuple(tensor_of(value, *ctx.kinds[-1][1:]) for value in values)
 
     @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *by: Any) -> Any:
-        shapes = [tuple(tensor.shape) for tensor in ctx.given]
-        found = ctx.task.gradients(ctx.solutions, [numpy_of(each) for each in by], shapes)
-        return (None, *(like(value, tensor) for value, tensor in zip(found, ctx.given, strict=True)))
+        found = ctx.task.gradients(ctx.solutions, [numpy_of(each) for each in by], [kind[0] for kind in ctx.kinds])
+        return (None, *(tensor_of(value, *kind[1:]) for value, kind in zip(found, ctx.kinds, strict=True)))
 
 
 def numpy_of(tensor: Any) -> Any:
@@ -68,6 +69,5 @@ def numpy_of(tensor: Any) -> Any:
     return tensor.detach().cpu().double().numpy()
 
 
-def like(array: Any, tensor: Any) -> Any:
-    """The array as a tensor of the same kind, where the other is."""
-    return torch.as_tensor(np.ascontiguousarray(array)).to(dtype=tensor.dtype, device=tensor.device)
+def tensor_of(array: Any, dtype: Any, device: Any) -> Any:
+    return torch.as_tensor(np.ascontiguousarray(array)).to(dtype=dtype, device=device)

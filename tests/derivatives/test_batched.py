@@ -45,6 +45,38 @@ def test_a_batch_is_its_members():
     assert found["friction"] == pytest.approx(sum(part.friction for part in parts))  # shared by all of them
 
 
+def test_a_batch_is_one_call_of_solve_many(monkeypatch):
+    """Whatever varies; with a solver of the caller's own, members are solved by it."""
+    problem, calls = two_points(), []
+    many = batched.solve_many
+    monkeypatch.setattr(batched, "solve_many", lambda *a, **k: calls.append(k) or many(*a, **k))
+    monkeypatch.setattr(batched, "solve", lambda *_a, **_k: pytest.fail("one by one"))
+    free = np.array([problem.velocity, 1.1 * problem.velocity, 0.9 * problem.velocity])
+    mass = np.array([problem.mass, 2.0 * problem.mass, 3.0 * problem.mass])
+    both = [
+        batched.solve_contacts(problem, data, None, 1e-8)
+        for data in ({"free": free, "friction": np.array([0.4, 0.3])}, {"free": free, "mass": mass})
+    ]
+    assert [sorted(each) for each in calls] == [["friction", "tolerance", "velocity"], ["tolerance"]]
+    monkeypatch.undo()
+    for (velocity, impulse, solutions), changed in zip(both, ({"friction": [0.4, 0.3]}, {}), strict=True):
+        for k, solution in enumerate(solutions):
+            assert solution.ok
+            assert solution.velocity == pytest.approx(velocity[k], abs=1e-12)
+            assert solution.impulse == pytest.approx(impulse[k], abs=1e-12)
+            if changed:
+                assert velocity[k] == pytest.approx(st.solve(problem.replace(velocity=free[k], **changed)).velocity)
+    velocity, _, solutions = batched.solve_contacts(problem, {"free": free}, st.ConeNewton(), 1e-8)
+    assert [type(each.solver).__name__ for each in solutions] == ["ConeNewton"] * 3
+    assert batched.solve_contacts(problem, {"free": free[:0]}, None, 1e-8)[0].shape == (0, 6)
+
+
+def test_a_member_that_is_not_solved_raises():
+    problem = two_points()
+    with pytest.raises(st.SolveFailed):
+        batched.solve_contacts(problem, {"free": np.array([problem.velocity, 2.0 * problem.velocity])}, None, 1e-300)
+
+
 def test_mass_varies():
     problem = two_points()
     eps = 1e-6
@@ -144,6 +176,18 @@ def test_gradcheck_of_torch():
     H = torch.tensor([[2.0, 0.5], [0.0, 1.0]], dtype=torch.float64, requires_grad=True)
     q = torch.tensor([[-1.0, -1.0], [-2.0, 1.0]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(st.torch.lcp, (H, q))
+    both = torch.stack([friction.detach(), 0.9 * friction.detach()]).requires_grad_()
+    assert torch.autograd.gradcheck(lambda f, mu: st.torch.contact(problem, free=f, friction=mu), (batch, both))
+    masses = torch.stack([mass.detach(), 1.5 * mass.detach()]).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda half: st.torch.contact(problem, mass=0.5 * (half + half.transpose(1, 2)), free=batch.detach())[0],
+        (masses,),
+    )
+    (first,) = torch.autograd.grad((st.torch.contact(problem, free=free)[0] ** 2).sum(), free, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+    single = st.torch.contact(problem, free=free.detach().float())[0]
+    assert single.dtype == torch.float32
 
 
 @needs_jax
@@ -160,6 +204,13 @@ def test_gradients_of_jax():
     check_grads(lambda f: st.jax.contact(problem, free=f)[0], (batch,), 1, ["rev"])
     mapped = jax.vmap(lambda f: st.jax.contact(problem, free=f)[0])(batch)
     assert np.asarray(mapped) == pytest.approx(np.asarray(st.jax.contact(problem, free=batch)[0]))
+    gradient = jax.grad(lambda f, mu: st.jax.contact(problem, free=f, friction=mu)[0].sum(), (0, 1))
+    whole = gradient(batch, friction)
+    mapped_free, mapped_friction = jax.vmap(gradient, (0, None))(batch, friction)
+    assert np.asarray(mapped_free) == pytest.approx(np.asarray(whole[0]))
+    assert np.asarray(mapped_friction).sum(axis=0) == pytest.approx(np.asarray(whole[1]))
+    twice = jax.vmap(lambda f: st.jax.contact(problem, free=f)[0])(jax.numpy.stack([batch, 0.9 * batch]))
+    assert np.asarray(twice[0]) == pytest.approx(np.asarray(mapped))
     assert jax.jit(lambda f: st.jax.contact(problem, free=f)[0].sum())(free) == pytest.approx(mapped[0].sum())
     H, q = jax.numpy.array([[2.0, 0.5], [0.0, 1.0]]), jax.numpy.array([[-1.0, -1.0], [-2.0, 1.0]])
     check_grads(st.jax.lcp, (H, q), 1, ["rev"])

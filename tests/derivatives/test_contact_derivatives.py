@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import stiction as st
+from derivatives.away import STEPS, is_away
 from stiction.derivatives.modes import EDGE, OPEN, STICK
 from stiction.problems import CONTACT_FAMILIES
 
@@ -21,8 +22,6 @@ LAWS = {
     "implicit": st.Viscous(implicit=True),
     "frictionless": st.Frictionless(),
 }
-STEPS = (1e-5, 1e-4, 1e-6, 1e-3)  # of differences: rounding wants them long, curvature short
-AWAY = 1e-3  # margin, over the island's pace, at which no such step reaches the next mode
 
 
 def point(free, mu=0.5, law=st.Coulomb(), **more):  # noqa: B008
@@ -92,8 +91,8 @@ def difference_error(problem, solution, derivative, moved, size):
 
 
 def families_agree(name, law, seeds):
-    """The number of directions compared; problems near kinks, and those without a derivative, are left out."""
-    rng, compared = np.random.default_rng(1), 0
+    """Relative errors of the directions compared; problems near kinks, and those without a derivative, are left out."""
+    rng, errors = np.random.default_rng(1), []
     for seed in seeds:
         problem = CONTACT_FAMILIES[name](seed)
         if law.viscous and problem.viscosity is None:
@@ -103,7 +102,7 @@ def families_agree(name, law, seeds):
         if not solution.ok or problem.mass is None:
             continue
         found = st.differentiate(solution)
-        if not found.smooth or (found.margin <= AWAY * problem.whitened.pace).any():
+        if not (found.smooth and is_away(found)):
             continue
         assert found.residual <= 1e-9
         kinds = ["free", "friction", "gap_rate"]
@@ -121,8 +120,8 @@ def families_agree(name, law, seeds):
             size = max(np.abs(problem.velocity).max(), np.abs(response.velocity).max())
             error = difference_error(problem, solution, response.velocity, moved, size)
             assert error <= 1e-6, (name, law, seed, kind, error)
-            compared += 1
-    return compared
+            errors.append(error)
+    return errors
 
 
 BADLY_CONDITIONED = {"stack-mass-1e6", "stack-lengths", "nearly-duplicated"}  # rounding outweighs the differences
@@ -133,13 +132,13 @@ def test_against_differences(law):
     names = ("single-corner", "stack-3", "grasp", "peg-8", "incline", "heap-3", "arch", "chain", "motor", "plane-stack")
     names += ("plane-ladder", "plane-arm", "cannonballs")
     known = [name for name in names if name in CONTACT_FAMILIES]
-    assert sum(families_agree(name, LAWS[law], range(3)) for name in known) >= 30
+    assert sum(len(families_agree(name, LAWS[law], range(3))) for name in known) >= 30
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(CONTACT_FAMILIES) - BADLY_CONDITIONED))
+@pytest.mark.parametrize("name", sorted(set(CONTACT_FAMILIES) - BADLY_CONDITIONED - {"heap-delassus"}))
 def test_every_family_against_differences(name):
-    assert sum(families_agree(name, law, range(6)) for law in LAWS.values()) > 0
+    assert sum(len(families_agree(name, law, range(6))) for law in LAWS.values()) > 0
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

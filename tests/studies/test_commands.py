@@ -10,7 +10,7 @@ import pytest
 from stiction.errors import InvalidProblem
 from stiction.studies import STUDIES, commands
 from stiction.studies.claims import Claim
-from stiction.studies.results import Findings, Plate
+from stiction.studies.results import PLACE, Findings, Place, Plate
 
 PROTOCOL = ("run", "check", "figures", "Results")
 
@@ -55,6 +55,18 @@ def test_every_study_has_a_headline_and_the_protocol():
         assert headline.endswith("."), name
         study = import_module(f"stiction.studies.{name}")
         assert all(hasattr(study, attribute) for attribute in PROTOCOL), name
+
+
+def test_a_study_runs_where_it_is_asked_to(fake, tmp_path, monkeypatch):
+    """`--on cores` reaches the sweeps of a study, and nothing after it."""
+    places = []
+    monkeypatch.setattr(Fake, "run", lambda self, quick=False: places.append(PLACE.get()) or self.Results(0, ("here",)))
+    commands.run("fake", out=tmp_path, on="cores", workers=2)
+    commands.run("fake", out=tmp_path)
+    assert places == [Place("cores", 2), Place()]
+    with pytest.raises(InvalidProblem, match="on must be one of 'here', 'cores', 'ray', got 'moon'"):
+        commands.run("fake", out=tmp_path, on="moon")
+    assert PLACE.get() == Place()
 
 
 def test_run_stores_and_check_uses_what_is_stored(fake, tmp_path):

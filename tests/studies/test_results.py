@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from stiction.studies import results
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import STYLE, grid, plate, ticks
 from stiction.studies.results import Findings, tabulated
@@ -90,3 +91,28 @@ def test_a_plate_has_its_caption_labels_at_the_edges_and_the_style_of_all():
     assert [tick.get_text() for tick in right.get_xticklabels()] == ["1", "2.5", "10"]
     assert not right.spines["top"].get_visible()
     assert right.title.get_fontsize() == STYLE["axes.titlesize"]
+
+
+def product_of(a, b):
+    return a * b, [a, b]
+
+
+def refuse(a, b):
+    raise ValueError(f"{a} is not {b}")
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+def test_cases_of_many_seeds_are_a_sweep(arrow, monkeypatch):
+    """The same arrays as one after the other, and without pyarrow."""
+    if not arrow:
+        monkeypatch.setattr(results, "find_spec", lambda _: None)
+    found = results.swept("product, both", product_of, a=(2, 3), b=range(4))
+    expected = results.tabulated("product, both", product_of, (2, 3), range(4))
+    for name, array in expected.items():
+        assert np.array_equal(found[name], array)
+        assert found[name].dtype == array.dtype
+
+
+def test_a_case_that_fails_ends_the_study():
+    with pytest.raises(RuntimeError, match="a case of refuse failed: ValueError: 1 is not 2"):
+        results.columns("product", refuse, [{"a": 1, "b": 2}])

@@ -23,6 +23,8 @@ Name = Annotated[str, Parameter(help="Of a study; `stiction study list` lists th
 Some = Annotated[str | None, Parameter(help="Of a study; all if none is named.", show_default=False)]
 Quick = Annotated[bool, Parameter(help="Fewer and smaller problems.", negative="", show_default=False)]
 Out = Annotated[Path, Parameter(help="Folder in which results are kept.")]
+On = Annotated[str, Parameter(help="`here`, `cores` or `ray`: where problems of many seeds run that are not timed.")]
+Workers = Annotated[int | None, Parameter(help="How many, by default one for each processor.", show_default=False)]
 FOLDER = Path("studies")
 FAILED = 1
 
@@ -37,13 +39,15 @@ def list_() -> None:
 
 
 @app.command
-def run(name: Some = None, /, *, quick: Quick = False, out: Out = FOLDER) -> None:
+def run(
+    name: Some = None, /, *, quick: Quick = False, out: Out = FOLDER, on: On = "here", workers: Workers = None
+) -> None:
     """Run a study anew and keep its results."""
     from stiction.studies import commands
 
     for each in chosen(name):
         tell(f"running {each}")
-        say(str(commands.run(each, quick, out)))
+        say(str(commands.run(each, quick, out, on, workers)))
 
 
 @app.command

@@ -1,14 +1,15 @@
 """Contact solves and their gradients for arrays of other libraries: `stiction.torch` and `stiction.jax`.
 
 A problem is given once, and the data that vary as arrays, each with the shape that the problem has them in, or with a
-batch of such arrays first. A batch is solved problem by problem. What a library has to know of a function that it can
-differentiate is a task: `shapes` of its results, `answers` from arrays, `gradients` by these.
+batch of such arrays first. A batch of contact problems is one call of `solve_many`, unless a solver is asked for; box
+problems are solved one by one. What a library has to know of a function that it can differentiate is a task: `shapes`
+of its results, `answers` from arrays, `gradients` by these.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,7 +21,11 @@ from stiction.derivatives.differentiate import differentiate
 from stiction.errors import InvalidProblem, NotDifferentiableWarning
 from stiction.problems.contact import ContactProblem, mass_matrix
 from stiction.problems.lcp import BoxLCP
+from stiction.solutions.contact import judged
+from stiction.solutions.status import Status
+from stiction.solvers.auto import Auto
 from stiction.solvers.solve import solve
+from stiction.solvers.solve_many import solve_many
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
 VARYING = ("free", "friction", "gap_rate", "joint_rate", "mass", "viscosity")
+LOADS = {"free": "velocity", "friction": "friction", "gap_rate": "gap_rate"}  # what `solve_many` takes arrays of
+AUTO = Auto()
 
 
 class Task(Protocol):
@@ -41,10 +48,10 @@ class Task(Protocol):
     def shapes(self, given: Sequence[Shape]) -> list[Shape]:
         """Of the results, from those of the arrays."""
 
-    def answers(self, arrays: Sequence[Array]) -> tuple[list[Array], list[Any]]:
+    def answers(self, arrays: Sequence[Array]) -> tuple[list[Array], Sequence[Any]]:
         """The results, and the solutions that they come from."""
 
-    def gradients(self, solutions: list[Any], by: Sequence[Array], given: Sequence[Shape]) -> list[Array]:
+    def gradients(self, solutions: Sequence[Any], by: Sequence[Array], given: Sequence[Shape]) -> list[Array]:
         """By each array, of a number whose gradients by the results are given."""
 
 
@@ -63,12 +70,12 @@ class ContactTask:
         lead = () if size is None else (size,)
         return [(*lead, self.problem.m), (*lead, *self.problem.rows.shape[:2])]
 
-    def answers(self, arrays: Sequence[Array]) -> tuple[list[Array], list[ContactSolution]]:
+    def answers(self, arrays: Sequence[Array]) -> tuple[list[Array], Sequence[ContactSolution]]:
         data = dict(zip(self.names, arrays, strict=True))
         velocity, impulse, solutions = solve_contacts(self.problem, data, self.solver, self.tolerance)
         return [velocity, impulse], solutions
 
-    def gradients(self, solutions: list[Any], by: Sequence[Array], given: Sequence[Shape]) -> list[Array]:
+    def gradients(self, solutions: Sequence[Any], by: Sequence[Array], given: Sequence[Shape]) -> list[Array]:
         shapes = dict(zip(self.names, given, strict=True))
         return list(contact_gradients(solutions, by[0], by[1], shapes, self.strict).values())
 
@@ -92,7 +99,7 @@ class BoxTask:
         z, solutions = solve_boxes(arrays[0], arrays[1], self.lo, self.hi, self.solver, self.tolerance)
         return [z], solutions
 
-    def gradients(self, solutions: list[Any], by: Sequence[Array], given: Sequence[Shape]) -> list[Array]:
+    def gradients(self, solutions: Sequence[Any], by: Sequence[Array], given: Sequence[Shape]) -> list[Array]:
         return list(box_gradients(solutions, by[0], given[0], given[1], self.strict))
 
 
@@ -150,42 +157,69 @@ def with_data(problem: ContactProblem, data: dict[str, Array]) -> ContactProblem
     return ContactProblem.from_checked(**(fields | {"mass": mass}))
 
 
+@dataclass(frozen=True, eq=False)
+class Members(Sequence["ContactSolution"]):
+    """The solutions of a batch, each judged once more, with all that derivatives need, when it is asked for."""
+
+    problem: Callable[[int], ContactProblem]
+    impulse: Array  # (batch, n, d)
+    tolerance: float
+
+    def __len__(self) -> int:
+        return len(self.impulse)
+
+    def __getitem__(self, k: Any) -> Any:
+        if not 0 <= k < len(self):
+            raise IndexError(k)
+        return judged(self.problem(k), Status.SOLVED, np.array(self.impulse[k]), 0, AUTO, self.tolerance)
+
+
 def solve_contacts(
     problem: ContactProblem, data: dict[str, Array], solver: Any, tolerance: float
-) -> tuple[Array, Array, list[ContactSolution]]:
+) -> tuple[Array, Array, Sequence[ContactSolution]]:
     """Velocities and impulses, with the batch first if there is one, and the solutions."""
     wanted = shapes_of(problem)
     size = batch_of(problem, {name: value.shape for name, value in data.items()})
-    solutions = []
-    for k in range(1 if size is None else size):
+
+    def member(k: int) -> ContactProblem:
         one = {name: value if value.shape == wanted[name] else value[k] for name, value in data.items()}
-        solutions.append(solve(with_data(problem, one), solver, tolerance=tolerance))
-    velocity = np.array([each.velocity for each in solutions]).reshape(-1, problem.m)
-    impulse = np.array([each.impulse for each in solutions]).reshape(-1, *problem.rows.shape[:2])
-    return (velocity[0], impulse[0], solutions) if size is None else (velocity, impulse, solutions)
+        return with_data(problem, one)
+
+    if size is None or solver is not None:
+        solutions = [solve(member(k), solver, tolerance=tolerance) for k in range(1 if size is None else size)]
+        velocity = np.array([each.velocity for each in solutions]).reshape(-1, problem.m)
+        impulse = np.array([each.impulse for each in solutions]).reshape(-1, *problem.rows.shape[:2])
+        return (velocity[0], impulse[0], solutions) if size is None else (velocity, impulse, solutions)
+
+    # All at once; one that is not certified raises as it does alone.
+    if size and set(data) <= set(LOADS):
+        loads: dict[str, Any] = {LOADS[name]: value for name, value in data.items()}
+        found = solve_many(problem, tolerance=tolerance, **loads)
+    else:
+        found = solve_many([member(k) for k in range(size)], tolerance=tolerance)
+    for k in np.flatnonzero(found.status != Status.SOLVED):
+        solve(member(int(k)), tolerance=tolerance)
+    impulse = found.impulse.reshape(size, *problem.rows.shape[:2])
+    return found.velocity.reshape(size, problem.m), impulse, Members(member, impulse, tolerance)
 
 
 def contact_gradients(
-    solutions: list[ContactSolution], velocity: Array, impulse: Array, shapes: dict[str, tuple[int, ...]], strict: bool
-) -> dict[str, Array]:
+    solutions: Sequence[ContactSolution], velocity: Array, impulse: Array, shapes: dict[str, tuple[int, ...]],
+    strict: bool,
+) -> dict[str, Array]:  # fmt: skip
     """Gradients by the data of these shapes; what all of a batch share gets the sum."""
     result = {name: np.zeros(shape) for name, shape in shapes.items()}
     single = velocity.ndim == 1
     for k, solution in enumerate(solutions):
-        problem = solution.whose()
         found = differentiate(solution, strict=strict)
         if not strict:
             say(found.reason)
         by = {"velocity": velocity, "impulse": impulse} if single else {"velocity": velocity[k], "impulse": impulse[k]}
-        gradient, wanted = found.vjp(by)._asdict(), shapes_of(problem)
+        gradient = found.vjp(by)._asdict()
         for name, total in result.items():
             value = gradient[name]
-            if value is None:
-                continue
-            if total.shape == wanted[name]:
-                total += value
-            else:
-                total[k] += value
+            if value is not None:
+                (total if total.shape == value.shape else total[k])[...] += value
     return result
 
 
@@ -206,7 +240,7 @@ def solve_boxes(H: Array, q: Array, lo: Any, hi: Any, solver: Any, tolerance: fl
 
 
 def box_gradients(
-    solutions: list[Solution], z: Array, shape_H: tuple[int, ...], shape_q: tuple[int, ...], strict: bool
+    solutions: Sequence[Solution], z: Array, shape_H: tuple[int, ...], shape_q: tuple[int, ...], strict: bool
 ) -> tuple[Array, Array]:
     """Gradients by H and q."""
     H, q = np.zeros(shape_H), np.zeros(shape_q)

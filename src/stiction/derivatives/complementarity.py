@@ -22,6 +22,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from stiction.derivatives.contact import numbers
+from stiction.derivatives.tolerances import LCP_SINGULAR, LCP_SMALLEST, RESIDUALS
 from stiction.errors import InvalidProblem, NotDifferentiable, SolveFailed
 from stiction.problems.lcp import BoxLCP
 from stiction.solvers.solve import solve
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-SINGULAR = 1e-13  # reciprocal condition of H_FF, equilibrated, below which z is not determined
 LOWER, BETWEEN, UPPER, FIXED = range(4)
 
 
@@ -202,7 +202,7 @@ def differentiate_lcp(solution: Solution, within: float, strict: bool) -> LCPDer
         raise InvalidProblem("differentiate: this solution was made without its problem; solve(problem) keeps it")
     problem = solution.problem
     H, z, w = problem.H, solution.z, solution.w
-    near = max(within, 10.0 * solution.certificate.residual)
+    near = max(within, RESIDUALS * solution.certificate.residual)
 
     # Distances as the certificate measures them.
     terms = np.abs(problem.q) + np.abs(H) @ np.abs(z)
@@ -232,10 +232,10 @@ def differentiate_lcp(solution: Solution, within: float, strict: bool) -> LCPDer
         width = np.abs(block / size[:, None]).max(axis=0)
         even = block / size[:, None] / np.where(width > 0.0, width, 1.0)
         condition = lapack.dgecon(lapack.dgetrf(even)[0], float(np.abs(even).sum(axis=0).max()))[0]
-        if condition > SINGULAR:
+        if condition > LCP_SINGULAR:
             lu = factor, pivots
         else:
-            inverse = np.asarray(np.linalg.pinv(block, rcond=1e-12))
+            inverse = np.asarray(np.linalg.pinv(block, rcond=LCP_SMALLEST))
     reason = ""
     if kinks:
         named = ", ".join(f"z[{k.index}] (margin {k.margin:.1e})" for k in kinks[:4])

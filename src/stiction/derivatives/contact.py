@@ -15,6 +15,7 @@ import numpy as np
 from stiction.derivatives.ground import Change, Ground, Response, one_column
 from stiction.derivatives.modes import Modes
 from stiction.derivatives.system import System
+from stiction.derivatives.tolerances import CONSISTENT, DEPENDS, SHARED
 from stiction.errors import InvalidProblem, NotDifferentiable
 from stiction.problems.contact import ContactProblem
 
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-DEPENDS = 1e-7  # change of the reduced system with the way of sharing a load that is more than rounding
-SHARED = 1e-9  # part of a unit impulse that can be exchanged for others, above which it is not determined
-CONSISTENT = 1e-7  # what is left of the rates of closed contacts, over the largest term, that is more than rounding
 RESULTS = ("velocity", "impulse", "joint_impulse", "contact_velocity")
 
 
@@ -54,18 +52,21 @@ class Derivatives:
     kinks: tuple[Kink, ...]
     strict: bool
     small: Array  # (n,) velocities, in m/s, that count as zero
-    told: System  # with modes by velocities alone; those of `ground` are open where nothing presses
+    examined: System  # with modes by velocities alone; those of `ground` are open where nothing presses
     ground: Ground
 
     @property
     def modes(self) -> Modes:
         """Of contacts, by velocities alone."""
-        return self.told.work.modes
+        return self.examined.work.modes
 
     @property
     def margin(self) -> Array:
-        """(n,) how far each contact is from another mode, in m/s."""
-        return self.told.work.margin
+        """(n,) how far each contact is from another mode, in m/s, by a way of sharing the load that avoids kinks.
+
+        Another way may leave more: whether all can be `x` away is asked by `differentiate(solution, within=x)`.
+        """
+        return self.examined.work.margin
 
     @cached_property
     def determined(self) -> NDArray[np.bool_]:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, overload
 from stiction.derivatives.complementarity import LCPDerivatives, differentiate_lcp
 from stiction.derivatives.contact import Derivatives
 from stiction.derivatives.kinks import differentiate_contact
+from stiction.derivatives.tolerances import WITHIN
 from stiction.errors import InvalidProblem
 from stiction.solutions.contact import ContactSolution
 from stiction.solutions.solution import Solution
 
 if TYPE_CHECKING:
     from typing import Any
-
-WITHIN = 1e-8  # margin of a kink: what certificates ask for by default; closer by, modes cannot be told apart
 
 
 @overload

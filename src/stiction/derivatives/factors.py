@@ -27,6 +27,7 @@ from typing import NamedTuple
 from stiction.arrays.compiled import kernel, sums
 from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
+from stiction.derivatives.tolerances import NEW
 
 FREE = -1  # a direction that no group holds
 COMPRESSED, HELD_DIRECTIONS, LOOPS = range(3)  # numbers of a side: rows of all T, directions held, rows of N
@@ -501,7 +502,7 @@ def write_exchanges(side, groups, N, out):
                 for other in range(number):
                     subtract_multiple(new, dot(out[other], new, total), out[other], total)
             length = dot(new, new, total) ** 0.5
-            if length > 0.1 / (end - begin) ** 0.5:
+            if length * length > NEW / (end - begin):
                 for q in range(total):
                     new[q] /= length
                 number += 1

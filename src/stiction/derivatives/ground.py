@@ -223,7 +223,7 @@ class Ground:
 
     @cached_property
     def dragged(self) -> Array:
-        """(n, 2) the tangential velocity that viscous friction opposes."""
+        """(n, d - 1) the tangential velocity that viscous friction opposes."""
         problem = self.problem
         if not problem.law.viscous:
             return np.zeros((problem.n, self.d - 1))

@@ -11,10 +11,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stiction.derivatives.contact import DEPENDS, Derivatives, Kink
+from stiction.derivatives.contact import Derivatives, Kink
 from stiction.derivatives.ground import Ground
-from stiction.derivatives.modes import EDGE, NAMES, OPEN, STICK, outline, set_margins, shared_inside
+from stiction.derivatives.modes import (
+    EDGE,
+    FACE,
+    HELD,
+    NAMES,
+    NORMAL,
+    OPEN,
+    STICK,
+    Modes,
+    Outline,
+    outline,
+    part_of,
+    parts,
+    set_margins,
+    side_length,
+)
 from stiction.derivatives.system import Given, System
+from stiction.derivatives.tolerances import ASYMMETRY, DEPENDS, ENOUGH, INSCRIBED, MORE, RESIDUALS, SIDES
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import ContactProblem
 
@@ -26,17 +42,16 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-ENOUGH = 100.0  # impulses whose margin is this many times that of a kink need no better sharing
-MORE = 5  # times as many projections for friction in five directions, where the linear program knows a cube only
-ASYMMETRY = 1e-9  # of a Delassus matrix, over its largest entry, that derivatives cannot stand
 UNKNOWN = np.zeros((0, 2))
+ANGLES = 2.0 * np.pi * np.arange(SIDES) / SIDES
+FACETS_ROUND = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
 
 
 def differentiate_contact(solution: ContactSolution, within: float, strict: bool) -> Derivatives:
     """Modes, kinks and the factored system of a certified contact solution."""
     problem = solution.whose()
     refuse_unsymmetric(problem)
-    small = max(within, 10.0 * solution.certificate.residual) * problem.whitened.pace
+    small = max(within, RESIDUALS * solution.certificate.residual) * problem.whitened.pace
     given = given_of(problem, solution, small)
     system = System.examined(given)
 
@@ -60,6 +75,67 @@ def differentiate_contact(solution: ContactSolution, within: float, strict: bool
     pressed = solution.impulse[:, 0] / given.scale**2 > small
     branch = system.with_modes(mode=np.where(near & ~pressed, OPEN, ground.modes.mode))
     return Derivatives(solution, kinks, strict, small, system, Ground(problem, solution, branch))
+
+
+def shared_inside(
+    problem: ContactProblem, modes: Modes, p: Array, directions: Array, weight: Array, enough: Array
+) -> Array:
+    """Impulses of the same motion that lie as far within their bounds as they can, up to `enough`.
+
+    directions: (k, n, d) impulses that move nothing; weight: (n,) W; enough: (n,) margins, in m/s, that suffice
+
+    A linear program: maximise the sum of min(margin, enough); the disc is replaced by a polygon inside it.
+    """
+    from scipy.optimize import linprog
+
+    n, k, mode, d = problem.n, len(directions), modes.mode, p.shape[1]
+    presses = np.flatnonzero((mode != OPEN) & (mode != HELD))
+    shape, apart = outline(problem.law, problem.dim), problem.law.numbers.apart
+
+    # Rows a · p >= t of every bound: p_n, and friction of contacts that stick or lie on a side.
+    rows, owner = [np.eye(1, d)[0]] * len(presses), list(presses)
+    for i in presses if problem.law.bounded else ():
+        if mode[i] == FACE:
+            half = 0.5 * side_length(shape.corners, modes.side[i])
+            for sign in (-1.0, 1.0):
+                rows.append(np.array([modes.mu[i] * half, *(sign * modes.side[i])]))
+                owner.append(i)
+            continue
+        for first, end in (part_of(each, apart, d) for each in range(parts(apart, d))):
+            if mode[i] == NORMAL or modes.g[i, first - 1 : end - 1].any():
+                continue  # without friction, or it slides
+            normals, distance = inner_sides(shape, end - first)
+            for normal, size in zip(normals, distance, strict=True):
+                row = np.zeros(d)
+                row[0], row[first:end] = modes.mu[i] * size, -normal
+                rows.append(row)
+                owner.append(i)
+    bound, whose = np.array(rows), np.array(owner)
+    now = weight[whose] * (bound * p[whose]).sum(axis=1)
+    change = weight[whose, None] * np.einsum("rc,krc->rk", bound, directions[:, whose])
+    pick = np.zeros((len(whose), n))
+    pick[np.arange(len(whose)), whose] = 1.0
+    size = np.abs(change).max(initial=0.0) or 1.0
+    unit = enough[whose] if len(whose) else enough
+    found = linprog(
+        np.concatenate([np.zeros(k), -np.ones(len(presses))]),
+        A_ub=np.hstack([-change / size, pick[:, presses] * unit[:, None]]),
+        b_ub=now,
+        bounds=[(None, None)] * k + [(0.0, 1.0)] * len(presses),
+        method="highs",
+    )
+    if found.status != 0:
+        return p
+    return np.asarray(p + np.tensordot(found.x[:k] / size, directions, axes=1), np.float64)
+
+
+def inner_sides(shape: Outline, size: int) -> tuple[Array, Array]:
+    """Sides of a polygon, or of a cube, inside what friction may be: outward normals and distances."""
+    if len(shape.corners):
+        return shape.normals, shape.distance
+    if size == 2:
+        return FACETS_ROUND, np.full(SIDES, INSCRIBED)
+    return np.vstack([np.eye(size), -np.eye(size)]), np.full(2 * size, size**-0.5)
 
 
 def given_of(problem: ContactProblem, solution: ContactSolution, small: Array) -> Given:

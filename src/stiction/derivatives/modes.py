@@ -7,6 +7,7 @@ and g is where friction is on the disc, polygon or square of size one:
     OPEN     nothing                          nothing           u_n > 0
     NORMAL   n                                u_n               closed without friction
     EDGE     (1, mu g), parts that stick      u_n, these parts  slides; g = -u_t / |u_t|, or a vertex
+     on the brink: all across g as well       u_t across g      sticks with friction at its bound; at kinks only
     FACE     (1, mu g) and d ⊥ g              u_n, d·u_t        slides with friction on a side of the polygon
     STICK    everything                       u                 sticks
     HELD     tangents                         u_t               without slip: opens, and is kept from sliding
@@ -41,7 +42,6 @@ from stiction.problems.laws import KINDS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stiction.problems.contact import ContactProblem
     from stiction.problems.laws import Law
 
     Numbers = NDArray[np.float64]
@@ -49,11 +49,6 @@ if TYPE_CHECKING:
 OPEN, NORMAL, EDGE, FACE, STICK, HELD = range(6)
 NAMES = ("opens", "is closed", "slides", "slides", "sticks", "is held")
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE = (KINDS.index(kind) for kind in ("frictionless", "viscous", "no-slip", "cone"))
-ROUND = 16  # sides of the polygon that stands for the disc where impulses inside the cone are looked for
-FACETS_ROUND = np.column_stack(
-    [np.cos(2.0 * np.pi * np.arange(ROUND) / ROUND), np.sin(2.0 * np.pi * np.arange(ROUND) / ROUND)]
-)
-INSCRIBED = float(np.cos(np.pi / ROUND))
 INFINITE = np.inf
 
 
@@ -94,6 +89,7 @@ class Modes(NamedTuple):
     side: Array[Floats, "n", 2]  # along the side of a polygon, of a FACE
     mu: Array[Floats, "n"]  # friction, 0 for laws without a bound
     round: Array[Ints, "n"]  # whether g turns with the sliding velocity
+    brink: Array[Ints, "n", 3]  # of each part: about to slide, so that friction at its bound holds it across g
     slack: Array[Floats, "n"]  # margin that velocities leave, in m/s; infinite where they decide nothing
 
 
@@ -144,6 +140,7 @@ def set_modes(law, shape, friction, slip, u, p, small, modes):
         for c in range(d - 1):
             g[c] = 0.0
         modes.side[i, 0], modes.side[i, 1], modes.round[i] = 0.0, 0.0, 0
+        modes.brink[i, 0], modes.brink[i, 1], modes.brink[i, 2] = 0, 0, 0
         modes.mu[i] = friction[i] if law.kind >= CONE else 0.0
 
         # Open; without slip it may be kept from sliding all the same.
@@ -233,22 +230,42 @@ def set_bases(modes, apart, rows, bases):
                 for c in range(1, d):
                     may[c, 0] = mu * g[c - 1] / size
 
-        # Tangents that stick.
+        # Tangents that stick; of a part that slides none, on the brink those across g.
         if mode == FACE:
             for c in range(2):
                 may[1 + c, count] = zero[1 + c, count] = modes.side[i, c]
             count += 1
-        elif mode in (STICK, HELD) or (mode == EDGE and parts(apart, d) > 1):
+        elif mode in (STICK, HELD, EDGE):
             for k in range(parts(apart, d)):
                 first, end = part_of(k, apart, d)
-                if mode == EDGE and length_of(g, first - 1, end - 1) > 0.0:
-                    continue
-                for c in range(first, end):
+                slides = mode == EDGE and length_of(g, first - 1, end - 1) > 0.0
+                if slides and modes.brink[i, k] != 0:
+                    count = add_across(g, rows[i], first, end, may, zero, count)
+                for c in range(first, end if not slides else first):
                     if has_entries(rows[i, c]):
                         may[c, count] = zero[c, count] = 1.0
                         count += 1
         bases.count[i] = count
     return alike
+
+
+@kernel
+def add_across(g, rows, first, end, may, zero, count):
+    """The directions of a part across g, by the reflection that turns g into an axis; how many columns there are."""
+    axis = first
+    for c in range(first, end):
+        if abs(g[c - 1]) > abs(g[axis - 1]):
+            axis = c
+    size = abs(g[axis - 1])
+    sign = 1.0 if g[axis - 1] >= 0.0 else -1.0
+    for c in range(first, end):
+        if c != axis and has_entries(rows[c]):
+            part = g[c - 1] / (1.0 + size)
+            for a in range(first, end):
+                along = g[a - 1] + (sign if a == axis else 0.0)
+                may[a, count] = zero[a, count] = (1.0 if a == c else 0.0) - part * along
+            count += 1
+    return count
 
 
 @kernel
@@ -330,70 +347,9 @@ def set_compliance(law, modes, viscosity, p, u, scale, C):
             for k in range(parts(law.apart, d)):
                 first, end = part_of(k, law.apart, d)
                 g = modes.g[i]
-                if length_of(g, first - 1, end - 1) > 0.0:
+                if modes.brink[i, k] == 0 and length_of(g, first - 1, end - 1) > 0.0:
                     stiff = modes.mu[i] * max(p[i, 0], 0.0) / length_of(u[i], first, end) * unit
                     for a in range(first, end):
                         for b in range(first, end):
                             C[i, a, b] = stiff * ((1.0 if a == b else 0.0) - g[a - 1] * g[b - 1])
     return some
-
-
-def inner_sides(shape: Outline, size: int) -> tuple[Numbers, Numbers]:
-    """Sides of a polygon, or of a cube, inside what friction may be: outward normals and distances."""
-    if len(shape.corners):
-        return shape.normals, shape.distance
-    if size == 2:
-        return FACETS_ROUND, np.full(ROUND, INSCRIBED)
-    return np.vstack([np.eye(size), -np.eye(size)]), np.full(2 * size, size**-0.5)
-
-
-def shared_inside(
-    problem: ContactProblem, modes: Modes, p: Numbers, directions: Numbers, weight: Numbers, enough: Numbers
-) -> Numbers:
-    """Impulses of the same motion that lie as far within their bounds as they can, up to `enough`.
-
-    directions: (k, n, 3) impulses that move nothing; weight: (n,) W; enough: (n,) margins, in m/s, that suffice
-
-    A linear program: maximise the sum of min(margin, enough); the disc is replaced by a polygon inside it.
-    """
-    from scipy.optimize import linprog
-
-    n, k, mode, d = problem.n, len(directions), modes.mode, p.shape[1]
-    presses = np.flatnonzero((mode != OPEN) & (mode != HELD))
-    shape, apart = outline(problem.law, problem.dim), problem.law.numbers.apart
-
-    # Rows a · p >= t of every bound: p_n, and friction of contacts that stick or lie on a side.
-    rows, owner = [np.eye(1, d)[0]] * len(presses), list(presses)
-    for i in presses if problem.law.bounded else ():
-        if mode[i] == FACE:
-            half = 0.5 * side_length(shape.corners, modes.side[i])
-            for sign in (-1.0, 1.0):
-                rows.append(np.array([modes.mu[i] * half, *(sign * modes.side[i])]))
-                owner.append(i)
-            continue
-        for first, end in (part_of(each, apart, d) for each in range(parts(apart, d))):
-            if mode[i] == NORMAL or modes.g[i, first - 1 : end - 1].any():
-                continue  # without friction, or it slides
-            normals, distance = inner_sides(shape, end - first)
-            for normal, size in zip(normals, distance, strict=True):
-                row = np.zeros(d)
-                row[0], row[first:end] = modes.mu[i] * size, -normal
-                rows.append(row)
-                owner.append(i)
-    bound, whose = np.array(rows), np.array(owner)
-    now = weight[whose] * (bound * p[whose]).sum(axis=1)
-    change = weight[whose, None] * np.einsum("rc,krc->rk", bound, directions[:, whose])
-    pick = np.zeros((len(whose), n))
-    pick[np.arange(len(whose)), whose] = 1.0
-    size = np.abs(change).max(initial=0.0) or 1.0
-    unit = enough[whose] if len(whose) else enough
-    found = linprog(
-        np.concatenate([np.zeros(k), -np.ones(len(presses))]),
-        A_ub=np.hstack([-change / size, pick[:, presses] * unit[:, None]]),
-        b_ub=now,
-        bounds=[(None, None)] * k + [(0.0, 1.0)] * len(presses),
-        method="highs",
-    )
-    if found.status != 0:
-        return p
-    return np.asarray(p + np.tensordot(found.x[:k] / size, directions, axes=1), np.float64)

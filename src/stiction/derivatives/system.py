@@ -48,6 +48,7 @@ from stiction.derivatives.modes import (
     HELD,
     OPEN,
     STICK,
+    VISCOUS,
     Bases,
     Modes,
     length_of,
@@ -58,18 +59,13 @@ from stiction.derivatives.modes import (
     set_margins,
     set_modes,
 )
+from stiction.derivatives.tolerances import BETWEEN, DEPENDENT, GUESSES, PARTS, PROJECTIONS, SINGULAR, SMALLEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
 
-DEPENDENT = 1e-9  # part of a row of unit size that is independent of the others, below which it is redundant
-SINGULAR = 1e-10  # reciprocal condition of Yᵀ A Z below which the motion is not determined
-SMALLEST = 1e-9  # part of the largest singular value of Yᵀ A Z that counts where the motion is not determined
-GUESSES = 5  # at the norm of an inverse
-PARTS = (0.1, 1e-3)  # of the mean load, by which cones are made smaller to find impulses inside them
-PROJECTIONS, BETWEEN = 40, 5  # for each of them, more belong to the linear program; between two looks at the margins
 IDENTITY, REGULAR, UNDETERMINED = range(3)  # what Yᵀ A Z is
 NO_LOOPS = np.zeros((0, 0))
 
@@ -130,12 +126,14 @@ room_sizes, room_views = layout(Room, "n", "d", "m", "width", most="n * d")
 
 @kernel
 def work_of(given, floats, ints):
+    """All arrays of a system, as they lie in its buffers."""
     n, d, width = given.rows.shape
     return work_views(n, d, given.trees[len(given.trees) - 1], width, floats, ints)
 
 
 @kernel
 def room_of(given, floats, ints):
+    """Scratch, as it lies in its buffers."""
     n, d, width = given.rows.shape
     return room_views(n, d, given.trees[len(given.trees) - 1], width, floats, ints)
 
@@ -270,6 +268,7 @@ def free_of(side, which):
 
 @kernel
 def has_compliance(work, i):
+    """Whether C of contact i is not zero."""
     d = work.C.shape[1]
     for a in range(1, d):
         for b in range(1, d):
@@ -401,7 +400,7 @@ def spread_load(given, N, more, floats, ints, room_floats, room_ints):
 def set_impulses(given, work, a):
     """Impulses, in N s, of the rows that push; viscous friction stays as it is."""
     n, d, bases = len(work.impulse), work.impulse.shape[1], work.bases
-    viscous = given.law.kind == 1
+    viscous = given.law.kind == VISCOUS
     for i in range(n):
         for c in range(d):
             total = 0.0

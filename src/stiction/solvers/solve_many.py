@@ -18,6 +18,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel, without_lock
 from stiction.arrays.layout import Floats, Ints, cut, layout
+from stiction.arrays.vectors import ZEROS
 from stiction.errors import InvalidProblem
 from stiction.optional import numba_cuda
 from stiction.problems.contact import ContactProblem
@@ -157,15 +158,9 @@ def of_one_geometry(
 
         return completed(answers, again)
     every = [np.ascontiguousarray(np.broadcast_to(rows, (count, rows.shape[1]))) for rows in loads.values()]
-    for rows in every:
-        rows.flags.writeable = False  # as a problem's own, so that the kernel is compiled once
     if at_once(problem):
-        length = min(SHARE, -(-count // (SHARES * threads)))
-
-        def run(begin: int) -> None:
-            kept.solve(problem, *every, begin, min(begin + length, count), answers)
-
-        in_threads(run, range(0, count, max(length, 1)), threads)
+        one = Posed(*(each[None] for each in problem.posed))._replace(**dict(zip(loads, every, strict=True)))
+        kept.solve_stacks([(one, answers)], threads)
     found = rest(answers, lambda k: problem.replace(**{name: every[i][k] for i, name in enumerate(loads)}), tolerance)
     return found._replace(left_by_gpu=0 if gpu is None else count)
 
@@ -181,22 +176,28 @@ def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float, 
         taken = [k for k in range(count) if at_once(problems[k]) and problems[k].tangent_rate is None]
         gpu.solve_listed(problems, taken, kept.settings, gpu.Answers(*answers[:4]))
         return completed(answers, lambda left: of_list([problems[k] for k in left], threads, tolerance, None))
-    length = max(1, min(SHARE, -(-count // (SHARES * threads))))
-
-    def run(begin: int) -> None:
-        for k in range(begin, min(begin + length, count)):
-            problem = problems[k]
-            if not at_once(problem):
-                continue
-            own = unsolved(1, problem.rows.shape[:2], problem.m)
-            loads = (each[None] for each in (problem.velocity, problem.friction, problem.gap_rate))
-            kept.solve(problem, *loads, 0, 1, own)
-            answers.impulse[k, : problem.n, : problem.rows.shape[1]] = own.impulse[0]
-            answers.velocity[k, : problem.m] = own.velocity[0]
-            answers.residual[k], answers.status[k] = own.residual[0], own.status[0]
-
-    in_threads(run, range(0, count, length), threads)
+    stacks = []
+    for which in alike(problems).values():
+        few = [problems[k].posed for k in which]
+        own = unsolved(len(which), problems[which[0]].rows.shape[:2], problems[which[0]].m)
+        stacks.append((which, own, Posed(*map(np.array, zip(*few, strict=True)))))
+    kept.solve_stacks([(stack, own) for _, own, stack in stacks], threads)
+    for which, own, _ in stacks:
+        n, d, m = *own.impulse.shape[1:], own.velocity.shape[1]
+        answers.impulse[which, :n, :d], answers.velocity[which, :m] = own.impulse, own.velocity
+        answers.residual[which], answers.status[which] = own.residual, own.status
     return rest(answers, lambda k: problems[k], tolerance)
+
+
+def alike(problems: Sequence[ContactProblem]) -> dict[tuple[int, ...], list[int]]:
+    """Those that the kernel takes, by the sizes of what it reads."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for k, problem in enumerate(problems):
+        if at_once(problem):
+            assert problem.mass is not None
+            sizes = *problem.rows.shape, len(problem.velocity), len(problem.joints), len(problem.trees)
+            found.setdefault((*sizes, problem.mass.size, problem.tangent_rate is None), []).append(k)
+    return found
 
 
 def unsolved(count: int, size: tuple[int, ...], m: int) -> Solutions:
@@ -307,13 +308,22 @@ class Scratches:
         self.settings = Settings(AUTO.aim_of(tolerance), tolerance, CYCLES, STEPS)
         self.free: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
 
-    def solve(self, problem: ContactProblem, *arguments: Any) -> None:
-        """`solve_cases` on a share: velocity, friction, gap_rate, begin, end, answers."""
-        *loads, begin, end, answers = arguments
-        floats, ints = room(problem.posed)
-        for work in self.taken(floats, ints):
+    def solve_stacks(self, stacks: list[tuple[Posed, Solutions]], threads: int) -> None:
+        """Problems of equal sizes, stack by stack, in threads."""
+        shares = []
+        for posed, answers in stacks:
+            for each in posed:
+                each.flags.writeable = False  # as a problem's own, so that the kernel is compiled once
+            count = len(answers.status)
+            length = max(1, min(SHARE, -(-count // (SHARES * threads))))
+            shares += [(posed, begin, min(begin + length, count), answers) for begin in range(0, count, length)]
+        in_threads(lambda number: self.solve(*shares[number]), range(len(shares)), threads)
+
+    def solve(self, posed: Posed, begin: int, end: int, answers: Solutions) -> None:
+        """A share of a stack."""
+        for work in self.taken(*room(posed)):
             call: Any = solve_cases
-            call(problem.posed, *loads, begin, end, self.settings, *work, *answers[:4], problem.zero)
+            call(posed, begin, end, self.settings, *work, *answers[:4], ZEROS[posed.rows.shape[2]])
 
     def taken(self, floats: int, ints: int) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
         """Buffers that nobody else uses meanwhile, at least this large."""
@@ -344,28 +354,29 @@ work_sizes, work_views = layout(Work, "n", "d", "m", "j", "width", "entries", "g
 
 
 def room(posed: Posed) -> tuple[int, int]:
-    """Floats and ints that a problem takes."""
-    (n, d, given), m, j = posed.rows.shape, len(posed.velocity), len(posed.joints)
+    """Floats and ints that one of a stack of problems takes."""
+    (n, d, given), m, j = posed.rows.shape[1:], posed.velocity.shape[1], posed.joints.shape[1]
     width = m if j else given
-    own, inner = work_sizes(n, d, m, j, width, posed.mass.size, given), sizes(n, d, m, width)
+    own, inner = work_sizes(n, d, m, j, width, posed.mass.shape[1], given), sizes(n, d, m, width)
     return own[0] + inner[0], own[1] + inner[1]
 
 
 @without_lock
-def solve_cases(
-    posed, velocity, friction, gap_rate, begin, end, settings, floats, ints, impulse, velocity_after, residual, status,
-    zero,
-):  # fmt: skip
-    """Solve the cases from `begin` to `end`; the status of one that is not certified stays as it is."""
-    n, m, j, given = len(posed.rows), len(posed.velocity), len(posed.joints), posed.rows.shape[2]
+def solve_cases(stack, begin, end, settings, floats, ints, impulse, velocity, residual, status, zero):
+    """Solve the cases from `begin` to `end`; the status of one that is not certified stays as it is.
+
+    stack: a `Posed` of arrays with the case first; what all of them share has one
+    """
+    n, given, j, m = stack.rows.shape[1], stack.rows.shape[3], stack.joints.shape[1], stack.velocity.shape[1]
     width = m if j > 0 else given
-    work = work_views(n, len(zero), m, j, width, len(posed.mass), given, floats, ints)
+    work = work_views(n, len(zero), m, j, width, stack.mass.shape[1], given, floats, ints)
     for k in range(begin, end):
+        g = k if len(stack.mass) > 1 else 0
         case = Posed(
-            posed.mass, posed.trees, velocity[k], posed.rows, posed.segments, friction[k], gap_rate[k], posed.joints,
-            posed.joint_rate, posed.tangent_rate,
+            stack.mass[g], stack.trees[g], stack.velocity[k], stack.rows[g], stack.segments[g], stack.friction[k],
+            stack.gap_rate[k], stack.joints[g], stack.joint_rate[g], stack.tangent_rate[g],
         )  # fmt: skip
-        found = solve_case(case, settings, work, impulse[k], velocity_after[k], zero)
+        found = solve_case(case, settings, work, impulse[k], velocity[k], zero)
         if found <= settings.tolerance:
             residual[k], status[k] = found, 0
 

@@ -36,7 +36,7 @@ from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import SERIES, plate, slope, ticks
 from stiction.studies.methods import certified, on_contacts, on_package, on_program
 from stiction.studies.programs import impulses, installed, program
-from stiction.studies.results import Array, Findings, Plate, Sheet, tabulated
+from stiction.studies.results import Array, Findings, Plate, Sheet, swept, tabulated
 from stiction.studies.timing import exponent, in_turn
 
 TOLERANCE = 1e-8
@@ -162,7 +162,8 @@ def by_elimination(problem: st.ContactProblem) -> Callable[[], Any]:
 
 def driving(quick: bool, seed: int) -> dict[str, Any]:
     names = "drives, given_up, tries, driven_residual, driven_sizes"
-    found = tabulated(names, drive, DRIVEN, range(6), range(seed, seed + (4 if quick else 20)))
+    seeds = range(seed, seed + (4 if quick else 20))
+    found = swept(names, drive, kind=DRIVEN, place=range(6), seed=seeds)
     sizes = found.pop("driven_sizes")[:, :, -1]
     return {name: np.moveaxis(array, -1, 0) for name, array in found.items()} | {"driven_sizes": sizes}
 

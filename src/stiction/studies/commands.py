@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stiction.studies.results import Findings
 
 FOLDER = Path("studies")
+PLACES = ("here", "cores", "ray")  # as `st.sweep` has them
 
 
 def available() -> dict[str, str]:
@@ -29,11 +30,19 @@ def available() -> dict[str, str]:
     return {name: headline(name) for name in STUDIES}
 
 
-def run(name: str, quick: bool = False, out: Path = FOLDER) -> Path:
-    """Run a study anew; where its results are."""
+def run(name: str, quick: bool = False, out: Path = FOLDER, on: str = "here", workers: int | None = None) -> Path:
+    """Run a study anew; where its results are. Problems of many seeds that are not timed run `on` "cores" or "ray"."""
+    from stiction.studies.results import PLACE, Place
+
     study, path = module(name), stored(name, quick, out)
+    if on not in PLACES:
+        raise InvalidProblem(f"study: on must be one of {', '.join(map(repr, PLACES))}, got {on!r}")
     out.mkdir(parents=True, exist_ok=True)
-    study.run(quick=quick).save(path)
+    before = PLACE.set(Place(on, workers))
+    try:
+        study.run(quick=quick).save(path)
+    finally:
+        PLACE.reset(before)
     return path
 
 

@@ -36,7 +36,7 @@ from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import SERIES, plate, slope, ticks
 from stiction.studies.methods import Method, on_package, on_program, on_pyramid, ours, race, with_quantecon
 from stiction.studies.programs import impulses, installed, present, program
-from stiction.studies.results import Array, Findings, Plate, Sheet
+from stiction.studies.results import Array, Findings, Plate, Sheet, columns
 from stiction.studies.timing import exponent
 
 MU = 100.0
@@ -316,10 +316,19 @@ def tower(blocks: int, contacts: int, seed: int) -> st.ContactProblem:
 def easing(ways: dict[str, Method], quick: bool, seed: int) -> dict[str, Any]:
     """Every family of contact problems, with mu = 100, under each model."""
     tried = [name for name in (QUANTECON, STANDARD, DANTZIG, PIVOTING, WET_LEMKE, WET_PIVOTING) if name in ways]
-    made = [make(s) for make in families.CONTACT_FAMILIES.values() for s in range(seed, seed + (1 if quick else 5))]
-    problems = [families.with_friction(p, MU) for p in made if p.n <= LARGEST and p.viscosity is not None]
-    residual = [[ways[name].residual(p.with_law(ways[name].law)) for p in problems] for name in tried]
-    return {"tried": tried, "ease_residual": residual}
+    made = [
+        ({"family": name, "seed": s}, make(s))
+        for name, make in families.CONTACT_FAMILIES.items()
+        for s in range(seed, seed + (1 if quick else 5))
+    ]
+    cases = [case | {"tried": tried} for case, p in made if p.n <= LARGEST and p.viscosity is not None]
+    return {"tried": tried, "ease_residual": columns("residual", ease, cases)["residual"].T}
+
+
+def ease(family: str, seed: int, tried: list[str]) -> tuple[list[float]]:
+    """Residuals of methods on a problem of a family."""
+    problem, ways = families.with_friction(families.CONTACT_FAMILIES[family](seed), MU), methods()
+    return ([ways[name].residual(problem.with_law(ways[name].law)) for name in tried],)
 
 
 # Claims

@@ -19,7 +19,7 @@ from stiction.problems.zoo.ingredients import orthogonal
 from stiction.solvers.contract import Solver
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import corner, grid, plate, ticks
-from stiction.studies.results import Array, Findings, Plate, tabulated
+from stiction.studies.results import Array, Findings, Plate, swept
 
 CONDITION, Q_RANGE = 1e4, 1e2
 SPECTRA = ("uniform", "logarithmic")
@@ -73,12 +73,12 @@ def run(quick: bool, seed: int) -> dict[str, Any]:
     """The arrays of `Random`; fewer problems, and sizes to 200, if quick."""
     sizes = (50, 100, 200) if quick else (50, 100, 200, 400)
     conditions = [10.0**e for e in range(1, 9)]
-    iterations, residual = _count(100, range(seed, seed + (40 if quick else 500)))
-    by_size = [_count(n, range(seed, seed + (10 if quick else 40))) for n in sizes]
-    size_iterations, size_residual = zip(*by_size, strict=True)
-    swept = tabulated("sweeps, sweep_residual", _sweep, SWEPT, conditions, range(seed, seed + (6 if quick else 40)))
-    counted = {"iterations": iterations, "residual": residual, "sizes": sizes, "conditions": conditions}
-    return {**counted, "size_iterations": size_iterations, "size_residual": size_residual, **swept}
+    iterations, residual = _count((100,), range(seed, seed + (40 if quick else 500)))
+    size_iterations, size_residual = _count(sizes, range(seed, seed + (10 if quick else 40)))
+    seeds = range(seed, seed + (6 if quick else 40))
+    sweeps = swept("sweeps, sweep_residual", _sweep, kind=SWEPT, condition=conditions, seed=seeds)
+    counted = {"iterations": iterations[0], "residual": residual[0], "sizes": sizes, "conditions": conditions}
+    return {**counted, "size_iterations": size_iterations, "size_residual": size_residual, **sweeps}
 
 
 def box_problem(n: int, seed: int, spectrum: str, condition: float = CONDITION) -> st.BoxLCP:
@@ -103,15 +103,17 @@ def tally(problem: Any, solver: Solver) -> tuple[int, float]:
     return found.iterations, found.certificate.residual
 
 
-def _count(n: int, seeds: Sequence[int]) -> tuple[Array, Array]:
-    """(spectrum, solver, problem) iterations and residuals."""
-    shape = (len(SPECTRA), len(SOLVERS), len(seeds))
-    iterations, residual = np.zeros(shape, np.int64), np.full(shape, np.inf)
-    for s, p in np.ndindex(shape[0], shape[2]):
-        problem = box_problem(n, seeds[p], SPECTRA[s])
-        for k, solver in enumerate(SOLVERS.values()):
-            iterations[s, k, p], residual[s, k, p] = tally(problem, solver)
-    return iterations, residual
+def _count(sizes: Sequence[int], seeds: Sequence[int]) -> tuple[Array, Array]:
+    """(size, spectrum, solver, problem) iterations and residuals."""
+    found = swept("iterations, residual", _tallies, n=sizes, spectrum=SPECTRA, seed=seeds)
+    return found["iterations"].swapaxes(2, 3), found["residual"].swapaxes(2, 3)
+
+
+def _tallies(n: int, spectrum: str, seed: int) -> tuple[list[int], list[float]]:
+    """Iterations and residuals of every solver."""
+    problem = box_problem(n, seed, spectrum)
+    iterations, residual = zip(*(tally(problem, solver) for solver in SOLVERS.values()), strict=True)
+    return list(iterations), list(residual)
 
 
 def _sweep(kind: str, condition: float, seed: int) -> tuple[int, float]:

@@ -6,15 +6,20 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, NamedTuple, Self
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+import stiction as st
 from stiction.disk import written_whole
 from stiction.errors import InvalidProblem
 
@@ -92,6 +97,43 @@ def tabulated(names: str, measure: Callable[..., Sequence[Any]], *axes: Any) -> 
     shape = [len(axis) for axis in axes]
     columns = map(np.array, zip(*(measure(*values) for values in product(*axes)), strict=True))
     return {name: each.reshape(*shape, *each.shape[1:]) for name, each in zip(names.split(", "), columns, strict=True)}
+
+
+class Place(NamedTuple):
+    """Where the cases of studies with many seeds run, as `st.sweep` has it."""
+
+    on: str = "here"
+    workers: int | None = None
+
+
+HERE = Place()
+PLACE: ContextVar[Place] = ContextVar("PLACE", default=HERE)
+
+
+def swept(names: str, function: Callable[..., Sequence[Any]], **axes: Any) -> dict[str, Any]:
+    """`tabulated`, of a function at the top of a module and plain values, by `st.sweep`: not for what is timed."""
+    cases = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+    shape = [len(axis) for axis in axes.values()]
+    return {name: each.reshape(*shape, *each.shape[1:]) for name, each in columns(names, function, cases).items()}
+
+
+def columns(names: str, function: Callable[..., Sequence[Any]], cases: Sequence[dict[str, Any]]) -> dict[str, Array]:
+    """What a function returns, an array for each name with the case first; without pyarrow, in a plain loop."""
+    place = PLACE.get()
+    if place.on == "here" and find_spec("pyarrow") is None:
+        found = zip(*(function(**case) for case in cases), strict=True)
+        return dict(zip(names.split(", "), map(np.array, found), strict=True))
+    with TemporaryDirectory(prefix="stiction-study-") as folder:
+        table = st.sweep(partial(row, names, function), cases, folder, on=place.on, workers=place.workers)
+    for error in table["error"].to_pylist():
+        if error is not None:
+            raise RuntimeError(f"study: a case of {function.__name__} failed: {error}")
+    return {name: np.array(table[name].to_pylist()) for name in names.split(", ")}
+
+
+def row(names: str, function: Callable[..., Sequence[Any]], /, **case: Any) -> dict[str, Any]:
+    """What a function returns for a case, by name."""
+    return dict(zip(names.split(", "), function(**case), strict=True))
 
 
 class Plate(NamedTuple):
