@@ -34,18 +34,18 @@ EDGE = 0.1  # m, of a box on a belt
 
 
 def conveyor(boxes: int = 3, speed: float = 0.5, mu: float = 0.4) -> NamedScene:
-    """Boxes on a belt along x, which hands them over to one along y: each gains mu g until it rides along."""
+    """Boxes on a belt along x, which hands them down to one along y: each gains mu g until it rides along."""
     check_count("boxes", boxes, 1, 12)
     check_number("speed", speed, -10.0, 10.0, "m/s")
     length = max(1.0, 0.2 * boxes)
     spec = empty("conveyor", check_friction(mu), timestep=0.005, size=1.2 * length)
     ground(spec).pos = [0.0, 0.0, -0.2]  # what falls off the second belt comes to rest there
     for name, pos, half, surface in (
-        ("belt", (-0.5 * length, 0.0), (0.5 * length, 0.1), (speed, 0.0)),
-        ("cross-belt", (0.125, 0.4), (0.12, 0.5), (0.0, speed)),
+        ("belt", (-0.5 * length, 0.0, -0.02), (0.5 * length, 0.1), (speed, 0.0)),
+        ("cross-belt", (0.12, 0.4, -0.024), (0.12, 0.5), (0.0, speed)),
     ):
         spec.worldbody.add_geom(
-            name=name, type=BOX, pos=[*pos, -0.02], size=[*half, 0.02], surfacevel=[*surface, 0.0, 0.0, 0.0, 0.0],
+            name=name, type=BOX, pos=pos, size=[*half, 0.02], surfacevel=[*surface, 0.0, 0.0, 0.0, 0.0],
             rgba=STONE,
         )  # fmt: skip
     for b in range(boxes):
