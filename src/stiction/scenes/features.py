@@ -61,12 +61,12 @@ def rolling_balls(angle: float = 0.1, radius: float = 0.05, mu: float = 0.5) -> 
     check_number("angle", angle, 0.0, 1.0, "rad")
     check_number("radius", radius, 1e-3, 10.0, "m")
     spec = empty("rolling-balls", check_friction(mu), size=10.0 * radius)
-    normal = (sin(angle), 0.0, cos(angle))
+    normal = (0.0, -sin(angle), cos(angle))
     plane = ground(spec, normal)
     plane.friction = [mu, 0.0, 0.0]
     for k, part in enumerate((0.02, 0.0625, 0.2)):
         across = 4.0 * radius * (k - 1)
-        ball = spec.worldbody.add_body(name=f"ball{k}", pos=[radius * normal[0], across, radius * normal[2]])
+        ball = spec.worldbody.add_body(name=f"ball{k}", pos=[across, radius * normal[1], radius * normal[2]])
         ball.add_freejoint(name=f"ball{k}")
         ball.add_geom(
             name=f"ball{k}", type=SPHERE, size=[radius, 0.0, 0.0], mass=1.0, condim=6, rgba=COLOURS[k],
