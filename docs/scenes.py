@@ -17,7 +17,7 @@ from stiction.viewer.start import GALLERY
 WIDTH, HEIGHT, QUALITY = 480, 320, 80
 SECONDS = {  # until something is to be seen; 0.2 elsewhere
     "dominoes": 0.5, "quadruped": 1.0, "log-heap": 0.5, "block-feeder": 1.0, "double-action-jack": 0.6,
-    "sliding-ball": 0.3,
+    "sliding-ball": 0.3, "conveyor": 0.6, "rolling-balls": 0.4,
 }  # fmt: skip
 
 

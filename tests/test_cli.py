@@ -36,7 +36,10 @@ FALLING = """<mujoco model="falling"><option timestep="0.01"/><worldbody>
   <geom name="floor" type="plane" size="5 5 1"/>
   <body name="ball" pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1" mass="2"/></body>
 </worldbody></mujoco>"""
-CLOTH = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01" mass="1"/>'
+CLOTH = (
+    '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01" mass="1">'
+    '<elasticity young="1e3" poisson=".1" thickness=".01" elastic2d="both"/></flexcomp>'
+)
 # A pad that pushes a block of 1 kg against a wall; it holds from 9.81 / (2 · 0.5) N on. It may start open or shut.
 PRESS = """<mujoco model="press"><option timestep="0.01"/><worldbody>
   <geom name="wall" type="box" size="0.01 0.1 0.1" pos="-0.06 0 0" friction="0.5"/>

@@ -150,7 +150,10 @@ def test_moving_surfaces_are_used_unless_they_are_to_be_ignored():
 
 
 def test_what_is_refused_is_refused():
-    cloth = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01" mass="1"/>'
+    cloth = (
+        '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01" mass="1">'
+        '<elasticity young="1e3" poisson=".1" thickness=".01" elastic2d="both"/></flexcomp>'
+    )
     scene = Scene.from_xml(f"<mujoco><worldbody>{cloth}</worldbody></mujoco>")
     with pytest.raises(InvalidScene, match="1 flexible body, flex 'cloth'"):
         scene.bind(scene.data())

@@ -21,7 +21,10 @@ ARM = """<body name="arm" pos="0 0 1"><joint name="j" damping=".1" limited="true
 <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" mass="1"/></body>"""
 
 
-CLOTH = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01" mass="1"/>'
+CLOTH = (
+    '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01" mass="1">'
+    '<elasticity young="1e3" poisson=".1" thickness=".01" elastic2d="both"/></flexcomp>'
+)
 
 
 def xml(option: str = SOFT, geom: str = "", more: str = "") -> str:

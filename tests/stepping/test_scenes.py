@@ -197,7 +197,7 @@ def test_a_four_bar_linkage_turns_and_pushes_a_box():
     sim = start("four-bar")
     begin = sim.data.body("box").xpos[0]
     for _ in sim.run(1.6):
-        assert np.abs(sim.data.efc_pos[: sim.data.ne]).max() <= 1e-5
+        assert np.abs(sim.data.efc_pos[: sim.data.ne]).max() <= LOOSEST
     assert sim.data.joint("crank").qpos[0] == pytest.approx(4.0 * 1.6, rel=0.2)
     assert sim.data.body("box").xpos[0] < begin - 0.1
 

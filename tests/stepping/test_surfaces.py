@@ -130,7 +130,6 @@ def test_first_order_worlds_are_carried_at_once():
     [
         (st.Coulomb(facets=8), MU * G * DT),
         (st.BoxFriction(), MU * G * DT),
-        (st.NoSlip(), SPEED),
         (st.Viscous(), 4 * 2.0 * SPEED * DT),  # four contacts, 2 N / (m/s) each
         (st.Viscous(implicit=True), 4 * 2.0 * SPEED * DT / (1.0 + 4 * 2.0 * DT)),
         (st.Frictionless(), 0.0),
@@ -143,6 +142,16 @@ def test_every_law_knows_surfaces(law, gained):
     report = st.step(model, data, law=law, stepper=st.TimeStepping(viscosity=2.0 if law.viscous else None))
     assert report.certificate.residual <= 1e-8
     np.testing.assert_allclose(data.qvel[0], gained, atol=1e-9)
+
+
+def test_without_slip_a_block_is_torn_along_and_tips():
+    """As fast as the belt at once, which takes more than its weight can balance: it leaves with its front."""
+    model = belt()
+    data = mujoco.MjData(model)
+    solution = st.step(model, data, law=st.NoSlip()).solution
+    pressed = solution.impulse[:, 0] > 0.0
+    assert 0 < pressed.sum() < 4
+    assert np.abs(solution.contact_velocity[pressed]).max() <= 1e-9
 
 
 def test_rollouts_save_files_and_derivatives_know_surfaces(tmp_path):

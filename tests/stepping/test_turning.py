@@ -161,10 +161,11 @@ def test_other_laws_refuse_torsion_and_say_what_to_do(law):
     simulated(model, data, ignore=("torsion",), law=law)[0].step()
 
 
-def test_events_refuse_torsion_and_say_what_to_do():
+@pytest.mark.parametrize("law", [st.Coulomb(), st.NoSlip(), st.Frictionless()])
+def test_events_refuse_torsion_and_say_what_to_do(law):
     model, data = ball(4, "0.5 0.01 0")
     with pytest.raises(st.InvalidScene, match=r"EventDriven takes no torsional.*use TimeStepping"):
-        simulated(model, data, stepper=st.EventDriven())[0].step()
+        simulated(model, data, stepper=st.EventDriven(), law=law)[0].step()
 
 
 def test_turning_sets_no_scale_where_nothing_resists_it():

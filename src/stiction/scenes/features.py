@@ -34,18 +34,18 @@ EDGE = 0.1  # m, of a box on a belt
 
 
 def conveyor(boxes: int = 3, speed: float = 0.5, mu: float = 0.4) -> NamedScene:
-    """Boxes on a belt along x, which hands them over to one along y: each gains mu g until it rides along."""
+    """Boxes on a belt along x, which hands them down to one along y: each gains mu g until it rides along."""
     check_count("boxes", boxes, 1, 12)
     check_number("speed", speed, -10.0, 10.0, "m/s")
     length = max(1.0, 0.2 * boxes)
     spec = empty("conveyor", check_friction(mu), timestep=0.005, size=1.2 * length)
     ground(spec).pos = [0.0, 0.0, -0.2]  # what falls off the second belt comes to rest there
     for name, pos, half, surface in (
-        ("belt", (-0.5 * length, 0.0), (0.5 * length, 0.1), (speed, 0.0)),
-        ("cross-belt", (0.125, 0.4), (0.12, 0.5), (0.0, speed)),
+        ("belt", (-0.5 * length, 0.0, -0.02), (0.5 * length, 0.1), (speed, 0.0)),
+        ("cross-belt", (0.12, 0.4, -0.024), (0.12, 0.5), (0.0, speed)),
     ):
         spec.worldbody.add_geom(
-            name=name, type=BOX, pos=[*pos, -0.02], size=[*half, 0.02], surfacevel=[*surface, 0.0, 0.0, 0.0, 0.0],
+            name=name, type=BOX, pos=pos, size=[*half, 0.02], surfacevel=[*surface, 0.0, 0.0, 0.0, 0.0],
             rgba=STONE,
         )  # fmt: skip
     for b in range(boxes):
@@ -61,12 +61,12 @@ def rolling_balls(angle: float = 0.1, radius: float = 0.05, mu: float = 0.5) -> 
     check_number("angle", angle, 0.0, 1.0, "rad")
     check_number("radius", radius, 1e-3, 10.0, "m")
     spec = empty("rolling-balls", check_friction(mu), size=10.0 * radius)
-    normal = (sin(angle), 0.0, cos(angle))
+    normal = (0.0, -sin(angle), cos(angle))
     plane = ground(spec, normal)
     plane.friction = [mu, 0.0, 0.0]
     for k, part in enumerate((0.02, 0.0625, 0.2)):
         across = 4.0 * radius * (k - 1)
-        ball = spec.worldbody.add_body(name=f"ball{k}", pos=[radius * normal[0], across, radius * normal[2]])
+        ball = spec.worldbody.add_body(name=f"ball{k}", pos=[across, radius * normal[1], radius * normal[2]])
         ball.add_freejoint(name=f"ball{k}")
         ball.add_geom(
             name=f"ball{k}", type=SPHERE, size=[radius, 0.0, 0.0], mass=1.0, condim=6, rgba=COLOURS[k],

@@ -89,7 +89,7 @@ class EventDriven:
                 f"EventDriven does not take {law}: sliding friction has one direction; use Coulomb(), NoSlip(), "
                 "Viscous() or Frictionless()"
             )
-        if engine.turns and law.kind == "cone":
+        if engine.turns:
             raise InvalidScene(
                 "EventDriven takes no torsional or rolling friction (condim 4 and 6): use TimeStepping(), set condim "
                 "to 3, or pass ignore=('torsion',), which takes it as 3"

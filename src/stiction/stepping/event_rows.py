@@ -42,10 +42,10 @@ def extended(found: Constraints, velocity: NDArray[np.float64]) -> NDArray[np.fl
 
 def speeds(found: Constraints, v: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, 3) relative velocities n, t1, t2 of the contacts."""
-    u = np.empty((found.n, 3))
+    u = np.empty(found.rows.shape[:2])
     if found.n:
         set_speeds(found.rows, found.segments, v, u)
-    return u
+    return u[:, :3]
 
 
 def joint_speeds(found: Constraints, v: NDArray[np.float64]) -> NDArray[np.float64]:
