@@ -154,7 +154,7 @@ def _plot_counts(figure: Any, results: Results) -> str:
         ax.barh(results.scene, share[:, kind], left=left, color=shade, label=label)
         left = left + share[:, kind]
     ax.set_xlabel("part of the steps")
-    ax.legend(loc="lower right")
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)  # bars fill the axes
     return "Steps of named scenes that have a derivative, are at a kink, or whose motion is not determined."
 
 
