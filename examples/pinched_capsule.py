@@ -44,7 +44,7 @@ def main() -> None:
         print(f"  {name:<48}{curves[name][-1] / SECONDS:>11.2g} µm/s{1e6 * cost:>9.1f} µs")
     if sys.argv[1:]:
         times = np.linspace(0.0, SECONDS, len(heights))
-        title = "How far a pinched capsule sinks; at the bottom, nothing but rounding"
+        title = "How far a pinched capsule sinks"
         figure = plots.curves(times, curves, title, "time [s]", "sunk by [µm]", ROUNDING, *sys.argv[2:])
         plots.save(figure, Path(sys.argv[1]))
     print(f"\nOne more of our steps: {sim.step().certificate}. Who holds the capsule:\n\n{sim.contacts}")

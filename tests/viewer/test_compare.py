@@ -151,6 +151,8 @@ def test_one_plot_of_all_engines(theme, tmp_path):
     lines = {line.get_label(): line for line in moved.get_lines()}
     assert set(lines) >= {"stiction", "MuJoCo, pyramid (default)", "MuJoCo, elliptic, noslip 10"}
     assert np.all(np.array(lines["stiction"].get_ydata()) == plots.ROUNDING), "rounding is flat"
+    ours = next(line for line in residual.get_lines() if line.get_label() == "stiction")
+    assert np.ptp(np.array(ours.get_ydata())) < 1e-11, "so is that of the residual"
     styles = {(line.get_linestyle(), line.get_marker()) for line in slip.get_lines()[:3]}
     assert len(styles) == 3, "told apart without colour"
     plots.save(figure, tmp_path / "a.png")

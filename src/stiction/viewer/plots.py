@@ -197,24 +197,32 @@ def compared(comparison: Comparison, theme: str = "light") -> Any:
         t = np.array([each.time for each in kept])
         for ax, (name, _) in zip(axes, wanted, strict=True):
             values = np.array([getattr(each, name) for each in kept])
-            floor = LEVEL if name == "residual" else ROUNDING
             style = line_style(k, len(t), paper)
-            ax.semilogy(t, np.maximum(values, floor), label=run.engine_words, **style)
-    for ax, (name, label) in zip(axes, wanted, strict=True):
+            ax.semilogy(t, np.maximum(values, ROUNDING), label=run.engine_words, **style)
+    for ax, (_, label) in zip(axes, wanted, strict=True):
         ax.set_ylabel(label)
-        if name != "residual":
-            ax.axhline(ROUNDING, color=paper.faint, lw=1.0)
-            ax.annotate("rounding, and below", (0.99, ROUNDING), (0, 3), xycoords=("axes fraction", "data"),
-                        textcoords="offset points", ha="right", fontsize=7, color=paper.ink)  # fmt: skip
+        floor_at(ROUNDING, ax, paper)
         low, high = ax.get_ylim()
         ax.set_ylim(low / 3.0, 3.0 * high)
     axes[-1].set_xlabel("time [s]")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9,
-                  labelcolor=paper.ink, facecolor=paper.paper, edgecolor=paper.faint)  # fmt: skip
+    names_below(figure, axes[0], paper)
     for ax in axes:
         ink(ax, paper)
     figure.align_ylabels(axes)
     return figure
+
+
+def floor_at(level: float, ax: Any, paper: Theme) -> None:
+    """The line at which rounding is drawn, and what it means."""
+    ax.axhline(level, color=paper.faint, lw=1.0)
+    ax.annotate("rounding, and below", (0.99, level), (0, 3), xycoords=("axes fraction", "data"),
+                textcoords="offset points", ha="right", fontsize=7, color=paper.ink)  # fmt: skip
+
+
+def names_below(figure: Any, ax: Any, paper: Theme) -> None:
+    """The names of lines below the figure, where they hide none."""
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9,
+                  labelcolor=paper.ink, facecolor=paper.paper, edgecolor=paper.faint)  # fmt: skip
 
 
 def curves(
@@ -222,14 +230,15 @@ def curves(
     floor: float, theme: str = "light",
 ) -> Any:  # fmt: skip
     """Named curves on a logarithmic axis; what is below the floor is drawn at it."""
-    figure, paper = blank(7.0, 4.5, theme)
+    figure, paper = blank(7.0, 5.0, theme)
     ax = figure.subplots()
     for k, (name, curve) in enumerate(values.items()):
         ax.semilogy(times, np.maximum(curve, floor), label=name, **line_style(k, len(times), paper))
-    low, high = 0.1 * floor, max((float(curve.max(initial=floor)) for curve in values.values()), default=floor)
-    ax.set(xlabel=across, ylabel=up, ylim=(low, high * (high / low) ** 0.6))  # room for the names above
+    high = max((float(curve.max(initial=floor)) for curve in values.values()), default=floor)
+    ax.set(xlabel=across, ylabel=up, ylim=(0.1 * floor, 10.0 * high))
     ax.set_title(title, fontsize=10)
-    ax.legend(fontsize=8, loc="upper left")
+    floor_at(floor, ax, paper)
+    names_below(figure, ax, paper)
     ink(ax, paper)
     return figure
 
