@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stiction.bodies.collision.mend import collide, mend
+from stiction.bodies.collision.mend import APART, LEANING, collide, leans, mend
 from stiction.bodies.shadow import own
 from stiction.optional import mujoco
 
@@ -31,12 +31,12 @@ def smooth(model: Any, data: Any, memory: Memory | None = None, acts: bool = Tru
     after_control(model, data, acts)
 
 
-def before_control(model: Any, data: Any, memory: Memory | None = None, plain: bool = False) -> None:
-    """What does not depend on controls and applied forces, as in `mj_step1`; plain: as in `mended_step1`."""
+def before_control(model: Any, data: Any, memory: Memory | None = None, search: int = APART) -> int:
+    """What does not depend on controls and applied forces, as in `mj_step1`; search: as in `mended_step1`."""
     if memory is None:
         step1(model, data)
-    else:
-        mended_step1(model, data, memory, plain)
+        return search
+    return mended_step1(model, data, memory, search)
 
 
 def after_control(model: Any, data: Any, acts: bool = True) -> None:
@@ -51,26 +51,28 @@ def may_act(model: Any) -> bool:
     return bool(model.nactuator or model.ngravcomp or model.nplugin or model.jnt_actgravcomp.any())
 
 
-def mended_step1(model: Any, data: Any, memory: Memory, plain: bool = False) -> None:
-    """`mj_step1`, with contacts mended before they are posed as constraints.
+def mended_step1(model: Any, data: Any, memory: Memory, search: int = APART) -> int:
+    """`mj_step1`, with contacts mended before they are posed as constraints; returns how to search the next time.
 
     What a model has nothing of is not asked for. Positions and velocities are known to be good (`bodies.inputs`).
 
-    plain: MuJoCo searches by itself (`collision.mend.found_by_mujoco`). If no callback sees its contacts either, one
-        call does all, and what was mended is posed again
+    search: of `collision.mend`. Where MuJoCo searches by itself and no callback sees its contacts, one call does all,
+        and what was mended is posed again; if cylinders lean, all is done once more. The result is the same
     """
     control = control_callback()
-    if plain and control is None:
+    if search != APART and control is None:
         step1(model, data)
-        if data.ncon and mend(model, data, memory):
+        if search != LEANING or not leans(model, memory):
+            if not (data.ncon and mend(model, data, memory)):
+                return search
             make_constraint(model, data)
             constraint_velocities(model, data)
-        return
+            return APART if search == LEANING else search
     senses = model.nsensor
     kinematics(model, data)
     make_mass(model, data)
     factor_mass(model, data)
-    collide(model, data, memory)
+    mended = collide(model, data, memory)
     make_constraint(model, data)
     if model.nu:
         transmission(model, data)
@@ -83,6 +85,7 @@ def mended_step1(model: Any, data: Any, memory: Memory, plain: bool = False) -> 
     kinetic(model, data)
     if control is not None:
         control(own(model), data)
+    return APART if mended or model.nhfield else max(search, LEANING)
 
 
 def move(model: Any, data: Any, velocity: Any, dt: float) -> None:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stiction.arrays.vectors import ZEROS
-from stiction.bodies.collision.mend import found_by_mujoco
+from stiction.bodies.collision.mend import search_of
 from stiction.bodies.inputs import COUNT, FIT, GEOM_SIZE, message
 from stiction.bodies.report import twisting
 from stiction.bodies.stages import advance, after_control, before_control, may_act
@@ -98,7 +98,7 @@ class Engine:
         self.turn = turn_of(data)
         self.acquire, self.release = self.turn.lock.acquire, self.turn.lock.release
         self.mended = self.memory if scene.mends else None
-        self.plain = found_by_mujoco(self.model)
+        self.search = search_of(self.model)
         self.margin = -1.0 if scene.margin is None else float(scene.margin)
         self.senses, self.joined, self.acts = self.model.nsensor > 0, self.model.neq > 0, may_act(self.model)
         self.scratch = np.empty(6 * self.model.nbody)
@@ -168,7 +168,7 @@ class Engine:
         """The part of `look` that controls and applied forces do not change; the next `look` does the rest."""
         self.prepared = False
         self.check_inputs()
-        before_control(self.shadow, self.data, self.mended, self.plain)
+        self.search = before_control(self.shadow, self.data, self.mended, self.search)
         self.prepared = True
 
     def gather(self, law: Law | None = None) -> Constraints:
@@ -184,7 +184,7 @@ class Engine:
     def refresh(self) -> None:
         """The same under the controls as they are; what must not enter a step is refused."""
         self.check_inputs()
-        before_control(self.shadow, self.data, self.mended, self.plain)
+        self.search = before_control(self.shadow, self.data, self.mended, self.search)
         after_control(self.shadow, self.data, self.acts)
 
     def check_inputs(self) -> None:

@@ -125,7 +125,7 @@ class FirstOrder:
             return engine.gather(law)
 
     def forces(self, engine: Engine) -> None:
-        before_control(engine.shadow, engine.data, engine.mended, engine.plain)
+        engine.search = before_control(engine.shadow, engine.data, engine.mended, engine.search)
         after_control(engine.shadow, engine.data, engine.acts)
 
 

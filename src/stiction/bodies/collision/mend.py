@@ -60,6 +60,11 @@ ALIGNED = 0.999  # cosine: normals at a smaller angle belong to the same patch
 TURNED = 5e-7  # one minus cosine: a normal that errs by a larger angle is corrected
 APART = 1e-3  # of the smaller radius: separation at which the direction is well defined
 TRIES = 4  # iterations to find it
+SOON = 3.0  # steps: links that cannot meet within these are not checked
+THIN = 0.01  # of the smaller radius: a gap that is always checked
+
+# Searches for contacts: a stage of its own, where cylinders touch; MuJoCo's in `mj_step1`, where none does; MuJoCo's.
+APART, LEANING, WHOLE = range(3)
 
 
 def needs_mending(model: Any) -> bool:
@@ -73,27 +78,38 @@ def needs_mending(model: Any) -> bool:
     return len(trees) > 1
 
 
-def found_by_mujoco(model: Any) -> bool:
-    """Whether contacts are mended after a search that is MuJoCo's alone: there are no cylinders and heightfields."""
-    return not model.nhfield and CYLINDER not in model.geom_type
+def search_of(model: Any) -> int:
+    """How contacts are to be searched for at first."""
+    return APART if model.nhfield else LEANING if CYLINDER in model.geom_type else WHOLE
 
 
-def collide(model: Any, data: Any, memory: Memory) -> None:
-    """`mj_collision` with corrected contacts."""
-    find(model, data, memory)
+def collide(model: Any, data: Any, memory: Memory) -> bool:
+    """`mj_collision` with corrected contacts; returns whether it needed to be."""
+    leaning = find(model, data, memory)
     if model.nhfield and data.ncon:
         sift(memory.model, memory.data, memory.where)
-    mend(model, data, memory)
+    return mend(model, data, memory) or leaning
 
 
-def find(model: Any, data: Any, memory: Memory) -> None:
-    """`mj_collision`, with nearly upright cylinders set upright during the search."""
+def find(model: Any, data: Any, memory: Memory) -> bool:
+    """`mj_collision`, with nearly upright cylinders set upright during the search; returns whether there are any."""
     work = workspace(4 * model.ngeom, 0)
     kept = cut(work.floats, 0, (model.ngeom, 4))
     count = level(memory.model, memory.data, kept)
     mj.mj_collision(model, data)
     if count:
         lean(memory.data, kept, count)
+    return bool(count)
+
+
+def leans(model: Any, memory: Memory) -> bool:
+    """Whether cylinders are nearly upright, so that MuJoCo's search would miss contacts of theirs."""
+    work = workspace(4 * model.ngeom, 0)
+    kept = cut(work.floats, 0, (model.ngeom, 4))
+    count = level(memory.model, memory.data, kept)
+    if count:
+        lean(memory.data, kept, count)
+    return bool(count)
 
 
 def mend(model: Any, data: Any, memory: Memory) -> bool:
@@ -213,7 +229,8 @@ def replacements(model, data, where, rows, plan):
             if found > 1 and doubt:
                 doubt = not level_rows(rows[used : used + found], close)
             elif found == 0 and doubt:
-                doubt = not nearest_separates(model, data, where, first, end, close)
+                doubt = soon(model, data, where, first, end, one, two)
+                doubt = doubt and not nearest_separates(model, data, where, first, end, close)
 
             # Record the pair if its contacts are replaced or must be checked.
             if found > 0 or doubt:
@@ -225,6 +242,46 @@ def replacements(model, data, where, rows, plan):
                 more += max(0, found - (end - first))
         first = end
     return pairs, doubtful, more
+
+
+@kernel
+def soon(model, data, where, first, end, one, two):
+    """Whether two geoms may meet within a few steps at their relative speed; links of one robot often move as one."""
+    m, d, size = model[0], data[0], where[SIZE]
+    parents, starts, counts = ints(m.body_parentid), ints(m.body_dofadr), ints(m.body_dofnum)
+    trees, bodies, radius = ints(m.body_treeid), ints(m.geom_bodyid), floats(m.geom_rbound)
+    b, c = bodies[one], bodies[two]
+    if trees[b] < 0 or trees[b] != trees[c]:
+        return True
+    gap = np.inf
+    for k in range(first, end):
+        gap = min(gap, floats(d.contact + k * size + where[DIST])[0])
+
+    # Relative velocity about the tree's centre: joints between both bodies and the last one that carries both. A body's
+    # number is larger than its parent's.
+    root = ints(m.body_rootid)[b]
+    axes, velocity = floats(d.cdof), floats(d.qvel)
+    wx, wy, wz, vx, vy, vz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    while b != c:
+        lower, sign = max(b, c), 1.0 if b > c else -1.0
+        for k in range(starts[lower], starts[lower] + counts[lower]):
+            speed = sign * velocity[k]
+            wx, wy, wz = wx + speed * axes[6 * k], wy + speed * axes[6 * k + 1], wz + speed * axes[6 * k + 2]
+            vx, vy, vz = vx + speed * axes[6 * k + 3], vy + speed * axes[6 * k + 4], vz + speed * axes[6 * k + 5]
+        b, c = (parents[b], c) if lower == b else (b, parents[c])
+
+    # Speed of the smaller geom's points against the other geom, and what gravity adds.
+    small = one if radius[one] < radius[two] else two
+    place, centre, gravity, dt = floats(d.geom_xpos), floats(d.subtree_com), m.gravity, m.timestep
+    rx, ry, rz = (
+        place[3 * small] - centre[3 * root],
+        place[3 * small + 1] - centre[3 * root + 1],
+        place[3 * small + 2] - centre[3 * root + 2],
+    )
+    vx, vy, vz = vx + wy * rz - wz * ry, vy + wz * rx - wx * rz, vz + wx * ry - wy * rx
+    fastest = math.sqrt(vx * vx + vy * vy + vz * vz) + math.sqrt(wx * wx + wy * wy + wz * wz) * radius[small]
+    drop = dt * math.sqrt(gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2])
+    return not gap > THIN * radius[small] + SOON * dt * (fastest + drop)
 
 
 @kernel

@@ -26,6 +26,8 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     DIVERGED,
     FELT,
     GAIN,
+    HURRY,
+    LARGE,
     LARGEST_EPSILON,
     LEAP,
     LEAST_SOFTNESS,
@@ -72,12 +74,13 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
         copy_rows(now.p, search.best)
     remember_only(merit, merits)
     lowest, slow, failures, soft = merit, 0, 0, softness
+    least_epsilon, patience = SMALLEST_EPSILON, MERITS + WATCHDOG
     for step in range(1, max_steps + 1):
         if least <= enough:
             return least, step - 1
 
         # Direction from the linearised laws, softened by ε in proportion to the residual.
-        epsilon = min(LARGEST_EPSILON, max(SMALLEST_EPSILON, soft * largest))
+        epsilon = min(LARGEST_EPSILON, max(least_epsilon, soft * largest))
         changed = linearise_box(contacts, now, epsilon, system) if box else linearise(contacts, now, epsilon, system)
         if not newton_direction(contacts, system, search.direction):
             return least, step
@@ -96,6 +99,18 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
                     largest, merit = evaluate_map(contacts, trial, box)
             if merit <= reference * (1.0 - DECREASE * length):
                 break
+            if attempt == 0 and epsilon < NEAR and not box and len(now.p) <= LARGE:
+                # Contacts that hold each other ask for rates that disagree by δ, and δ / ε is beyond any impulse. From
+                # now on ε is at least NEAR, so that a δ that is no motion moves impulses by one at most.
+                epsilon = least_epsilon = NEAR
+                patience = HURRY
+                linearise(contacts, now, epsilon, system)
+                if not newton_direction(contacts, system, search.direction):
+                    return least, step
+                move(now, length, search.direction, trial)
+                largest, merit = evaluate_map(contacts, trial, box)
+                if merit <= reference * (1.0 - DECREASE * length):
+                    break
             length *= 0.5
         else:
             # The search failed: take the full step all the same, a few times, and forget the merits.
@@ -125,7 +140,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
         # End the run if the lowest merit has not improved for long.
         slow = 0 if merit < PROGRESS * lowest else slow + 1
         lowest = merit if slow == 0 else lowest
-        if slow > MERITS + WATCHDOG:
+        if slow > patience:
             return least, step
     return least, max_steps
 

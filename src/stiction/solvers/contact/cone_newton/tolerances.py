@@ -51,13 +51,15 @@ TRIALS, DECREASE = 9, 1e-4
 # Part of the residual that a step must leave behind where a stall would be accepted. Larger: many steps for the last
 # digits of contacts that hold each other in more ways than one, whose rates never agree.
 GAIN = 0.5
-# Residual from which on a step may not make the merit worse than this many times. Larger: impulses that are not unique,
-# at their limits, throw Newton's method back again and again.
+# Residual that is no motion any more, from which on a step may not make the merit worse than this many times. Larger:
+# impulses that are not unique, at their limits, throw Newton's method back again and again. Also the least ε after a
+# full step that failed, on at most LARGE contacts: redundant contacts whose rates disagree by less move by one at most.
 NEAR, LEAP = 1e-6, 1e6
 # Full steps that are taken although the search failed: some changes of mode first make things worse.
 WATCHDOG = 3
-# Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps.
-PROGRESS = 0.8
+# Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps, or after
+# HURRY where ε had to be raised to NEAR: what is wrong there are modes, which the next cycle's sweeps find sooner.
+PROGRESS, HURRY = 0.8, 4
 # Residual beyond which a run has diverged.
 DIVERGED = 1e100
 # Refinements of a direction at most, and the error of its linear system, over the residual, that is refined.
