@@ -226,8 +226,8 @@ def replacements(model, data, where, rows, plan):
             found, exact = contacts_of(model, data, one, two, rows[used:])
             doubt = not exact and angular(kinds[one], kinds[two])
             close = FARTHER * min(radius[one], radius[two])
-            if found > 1 and doubt:
-                doubt = not level_rows(rows[used : used + found], close)
+            if found > 0 and doubt:
+                doubt = not right_rows(model, data, one, two, rows[used : used + found], close)
             elif found == 0 and doubt:
                 doubt = soon(model, data, where, first, end, one, two)
                 doubt = doubt and not nearest_separates(model, data, where, first, end, close)
@@ -298,12 +298,20 @@ def nearest_separates(model, data, where, first, end, close):
 
 
 @kernel
-def level_rows(rows, close):
-    """Whether all contacts are equally near: then the faces are parallel, and their distance is right."""
-    low, high = rows[0, 0], rows[0, 0]
-    for row in rows:
-        low, high = min(low, row[0]), max(high, row[0])
-    return high - low <= close
+def right_rows(model, data, one, two, rows, close):
+    """Whether the distance of new contacts is right.
+
+    It is if several are equally near, as faces are parallel then, or if the plane of the nearest separates the geoms.
+    """
+    low, high, nearest = rows[0, 0], rows[0, 0], 0
+    for k in range(1, len(rows)):
+        if rows[k, 0] < low:
+            low, nearest = rows[k, 0], k
+        high = max(high, rows[k, 0])
+    if len(rows) > 1 and high - low <= close:
+        return True
+    row = rows[nearest]
+    return separates(model, data, one, two, low, row[1:4], row[4:], close)
 
 
 @kernel
