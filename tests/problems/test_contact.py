@@ -172,7 +172,7 @@ def test_what_is_wrong_with_bodies_is_named(text, changes):
 @pytest.mark.parametrize(
     ("text", "changes"),
     [
-        ("from_delassus: dim must be 2 or 3, got 4", {"dim": 4}),
+        ("from_delassus: dim must be 2 or 3, or 6 with torsion and rolling, got 4", {"dim": 4}),
         ("from_delassus: W must be a square matrix, got shape (3, 2)", {"W": np.ones((3, 2))}),
         ("from_delassus: the size of W, 4, must be a multiple of dim = 3", {"W": np.eye(4)}),
         ("from_delassus: q must have shape (3,) to match W, got (2,)", {"q": [0.0, 0.0]}),

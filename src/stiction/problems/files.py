@@ -127,7 +127,7 @@ def _contact_fields(problem: ContactProblem) -> dict[str, Any]:
     if problem.mass is None:
         assert problem.delassus is not None
         assert problem.offset is not None
-        place = np.arange(rows.shape[1] * n).reshape(n, -1)[:, :dim].ravel()
+        place = np.arange(rows.shape[1] * n).reshape(n, rows.shape[1])[:, :dim].ravel()
         return fields | {"form": "delassus", "W": problem.delassus[np.ix_(place, place)], "q": problem.offset[place]}
     fields |= {"mass": problem.mass, "velocity": problem.velocity}
     if problem.mass.ndim == 2:
