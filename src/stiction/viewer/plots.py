@@ -34,7 +34,6 @@ SUFFIXES = (".svg", ".png", ".pdf")
 PAIRS = 5  # of geoms that are drawn one by one, those with the largest forces
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (1, 3)))
 MARKERS = "osv^DPX"
-LEVEL = 1e-17  # what a residual of zero is drawn as
 ROUNDING = 1e-12  # of the scale: what differs by less is the same
 SPAN = 0.04  # of the scale: the least that an axis shows
 MARKED = 0.012  # of the whole time: the shortest piece of a mode that is still seen
@@ -165,11 +164,12 @@ def history(record: Record, theme: str = "light") -> Any:
     axes[3].set_ylabel("energy [J]")
     axes[3].legend(fontsize=8, ncols=3)
     worst = np.maximum.reduceat(record.residual, starts(record, thin))
-    axes[4].semilogy(t, np.maximum(worst, LEVEL), ".", color=paper.lines[0], ms=2.5)
+    axes[4].semilogy(t, np.maximum(worst, ROUNDING), ".", color=paper.lines[0], ms=2.5)
+    floor_at(ROUNDING, axes[4], paper)
     axes[4].axhline(1e-8, color=paper.lines[2], lw=1.0, ls="--")
     axes[4].annotate("called solved below this", (t[0], 1e-8), (2, -9), textcoords="offset points", fontsize=7,
                      color=paper.ink)  # fmt: skip
-    axes[4].set_ylim(min(1e-17, 0.1 * float(np.maximum(worst, LEVEL).min())), max(1e-6, 10.0 * float(worst.max())))
+    axes[4].set_ylim(0.1 * ROUNDING, max(1e-6, 10.0 * float(worst.max())))
     axes[4].set_ylabel("residual [1]")
     slowest = np.maximum.reduceat(record.seconds, starts(record, thin))
     axes[5].semilogy(t, 1e3 * slowest, ".", color=paper.lines[0], ms=2.5)
