@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stiction.bodies.collision.mend import APART, LEANING, collide, leans, mend
+from stiction.bodies.collision.mend import LEANING, OWN_STAGE, collide, leans, mend
 from stiction.bodies.shadow import own
 from stiction.optional import mujoco
 
@@ -31,7 +31,7 @@ def smooth(model: Any, data: Any, memory: Memory | None = None, acts: bool = Tru
     after_control(model, data, acts)
 
 
-def before_control(model: Any, data: Any, memory: Memory | None = None, search: int = APART) -> int:
+def before_control(model: Any, data: Any, memory: Memory | None = None, search: int = OWN_STAGE) -> int:
     """What does not depend on controls and applied forces, as in `mj_step1`; search: as in `mended_step1`."""
     if memory is None:
         step1(model, data)
@@ -51,7 +51,7 @@ def may_act(model: Any) -> bool:
     return bool(model.nactuator or model.ngravcomp or model.nplugin or model.jnt_actgravcomp.any())
 
 
-def mended_step1(model: Any, data: Any, memory: Memory, search: int = APART) -> int:
+def mended_step1(model: Any, data: Any, memory: Memory, search: int = OWN_STAGE) -> int:
     """`mj_step1`, with contacts mended before they are posed as constraints; returns how to search the next time.
 
     What a model has nothing of is not asked for. Positions and velocities are known to be good (`bodies.inputs`).
@@ -60,14 +60,14 @@ def mended_step1(model: Any, data: Any, memory: Memory, search: int = APART) -> 
         and what was mended is posed again; if cylinders lean, all is done once more. The result is the same
     """
     control = control_callback()
-    if search != APART and control is None:
+    if search != OWN_STAGE and control is None:
         step1(model, data)
         if search != LEANING or not leans(model, memory):
             if not (data.ncon and mend(model, data, memory)):
                 return search
             make_constraint(model, data)
             constraint_velocities(model, data)
-            return APART if search == LEANING else search
+            return OWN_STAGE if search == LEANING else search
     senses = model.nsensor
     kinematics(model, data)
     make_mass(model, data)
@@ -85,7 +85,7 @@ def mended_step1(model: Any, data: Any, memory: Memory, search: int = APART) -> 
     kinetic(model, data)
     if control is not None:
         control(own(model), data)
-    return APART if mended or model.nhfield else max(search, LEANING)
+    return OWN_STAGE if mended or model.nhfield else max(search, LEANING)
 
 
 def move(model: Any, data: Any, velocity: Any, dt: float) -> None:

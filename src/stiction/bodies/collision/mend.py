@@ -64,7 +64,7 @@ SOON = 3.0  # steps: links that cannot meet within these are not checked
 THIN = 0.01  # of the smaller radius: a gap that is always checked
 
 # Searches for contacts: a stage of its own, where cylinders touch; MuJoCo's in `mj_step1`, where none does; MuJoCo's.
-APART, LEANING, WHOLE = range(3)
+OWN_STAGE, LEANING, WHOLE = range(3)
 
 
 def needs_mending(model: Any) -> bool:
@@ -80,7 +80,7 @@ def needs_mending(model: Any) -> bool:
 
 def search_of(model: Any) -> int:
     """How contacts are to be searched for at first."""
-    return APART if model.nhfield else LEANING if CYLINDER in model.geom_type else WHOLE
+    return OWN_STAGE if model.nhfield else LEANING if CYLINDER in model.geom_type else WHOLE
 
 
 def collide(model: Any, data: Any, memory: Memory) -> bool:
