@@ -265,6 +265,8 @@ def cycles(contacts, search, system, memory, path, weight, warm, enough, toleran
     violation = keep_better(contacts, now, weight, DIVERGED, p)
     steps, sweeps, seed, fair = 0, MORE_SWEEPS, 1, enough * stall_factor(tolerance)
     many = len(path.slope) > 0 and len(system.blocks.order) > 0
+    if many:
+        copy_rows(p, path.start)
     for cycle in range(max_cycles):
         # After a stall a larger violation is accepted.
         if cycle == 1:
@@ -287,13 +289,6 @@ def cycles(contacts, search, system, memory, path, weight, warm, enough, toleran
             balance(contacts, p, 1.0)
             seed, least = begin_again(p, cycle % 2, seed, contacts, search), DIVERGED
             sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
-        elif cycle == 1 and many:
-            violation, count = follow_path(contacts, search, system, path, weight, violation, tolerance, p)
-            steps += count
-            if violation <= tolerance:
-                break
-            copy_rows(now.p, best)
-            least, _ = evaluate(contacts, now)
         elif stage == 1:
             sweep_often(contacts, now, sweeps, EXACT)
         elif stage == 2:
@@ -321,6 +316,22 @@ def cycles(contacts, search, system, memory, path, weight, warm, enough, toleran
         into_cone(now.p, contacts)
         evaluate(contacts, now)
         violation = keep_better(contacts, now, weight, violation, p)
+
+        # Many contacts that a few steps do not solve: a path of a smoothed law comes before the other stages.
+        if cycle == 0 and many and not negligible(violation, tolerance, weight, p, contacts.zero):
+            violation, count = follow_path(contacts, search, system, path, weight, violation, relaxed(tolerance), p)
+            steps += count
+            if violation <= relaxed(tolerance):
+                break
+
+            # It ended where no stage goes on: Newton's method afresh from the start, as with fewer contacts.
+            least = begin_balanced(path.start, contacts, search)
+            least, count = newton(contacts, search, system, least, target, fair, WARM_SOFTNESS, max_steps, False)
+            steps += count
+            copy_rows(best, now.p)
+            into_cone(now.p, contacts)
+            evaluate(contacts, now)
+            violation = keep_better(contacts, now, weight, violation, p)
     return steps, violation
 
 

@@ -71,6 +71,7 @@ class Path(NamedTuple):
     du: Array[Floats, "many", 3]
     along_p: Array[Floats, "many", 3]
     along_u: Array[Floats, "many", 3]
+    start: Array[Floats, "many", 3]  # impulses that the solve began with
 
 
 layout(Path, "n", "d", many=f"n if n > {MANY} and d == 3 else 0")

@@ -131,7 +131,7 @@ PATH_STEPS, PATH_PATIENCE, SWIFT, PATH_GOAL = 100, 12, 0.5, 1e-5
 # Slope of a smoothed law at most: beyond it the system is singular to rounding. Error of a direction that is refined.
 STEEPEST, TRUSTED = 1e13, 1e-9
 # First ε of the stages after it, the load below which contacts count alike in them, and their Newton steps.
-FIRST_SETTLE, LEAST_LOAD, SETTLE_STEPS = 0.01, 0.1, 400
+FIRST_SETTLE, LEAST_LOAD, SETTLE_STEPS = 0.01, 0.1, 300
 
 # Walks in units of the loads (`walk`).
 
