@@ -10,8 +10,7 @@ contacts; the Delassus matrix of all contacts may be singular. ε follows the re
 three more tangents: the disc is a ball in five directions, or one for each part (`apart`).
 
 Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
-sweeps of exact one-contact solves come first. On large islands of free bodies a smoothed law is followed to its limit
-after few steps (`path`). If Newton's method stalls, cycles start it again from the best point
+sweeps of exact one-contact solves come first. If Newton's method stalls, cycles start it again from the best point
 after more sweeps, Anderson-accelerated sweeps, proximal steps (on large islands and in every second round a walk of
 them in units of the loads, `walk`), or a perturbation. After a round of these, contacts are scaled by their loads, the
 best point is forgotten, and a new round begins. There is no guarantee, since friction is not monotone; a solve that
@@ -45,12 +44,10 @@ from stiction.solvers.contact.cone_newton.one_contact import (
     set_velocity,
     sweep,
 )
-from stiction.solvers.contact.cone_newton.path import Path, follow_path
 from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
 from stiction.solvers.contact.cone_newton.step import Search, newton
 from stiction.solvers.contact.cone_newton.system import OPEN, System
 from stiction.solvers.contact.cone_newton.tolerances import (
-    BRIEF,
     BURDEN,
     CORRECTIONS,
     DIVERGED,
@@ -194,7 +191,6 @@ class Work(NamedTuple):
     search: Search
     system: System
     memory: Memory
-    path: Path
     weight: Array[Floats, "n"]
     offset: Array[Floats, "n", "d"]
     groups: Array[Ints, "n + 1"]
@@ -225,7 +221,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         return SOLVED, 0, violation
 
     b = m // SIZE if of_free_bodies(segments, m) else 0
-    contacts, search, system, memory, path, weight, offset, groups, chosen, taken = carve(
+    contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
         n, len(zero), m, b, given.rows.shape[2], zero, given.apart, floats, ints
     )
 
@@ -249,7 +245,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     if not found:
         begin(whole, contacts)
         more, violation = cycles(
-            contacts, search, system, memory, path, weight, warm, enough, tolerance, max_cycles, max_steps, p
+            contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p
         )
         steps += more
         found = negligible(violation, relaxed(tolerance), weight, p, zero)
@@ -261,7 +257,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
 
 @kernel
-def cycles(contacts, search, system, memory, path, weight, warm, enough, tolerance, max_cycles, max_steps, p):
+def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p):
     """Cycles of Newton's method from p; the best impulses in p. Returns (Newton steps, violation)."""
     # Begin at p, with all contacts open.
     now, best = search.now, search.best
@@ -272,7 +268,6 @@ def cycles(contacts, search, system, memory, path, weight, warm, enough, toleran
     least, _ = evaluate(contacts, now)
     violation = keep_better(contacts, now, weight, DIVERGED, p)
     steps, sweeps, seed, fair = 0, MORE_SWEEPS, 1, enough * stall_factor(tolerance)
-    many = len(path.slope) > 0 and len(system.blocks.order) > 0
     for cycle in range(max_cycles):
         # After a stall a larger violation is accepted.
         if cycle == 1:
@@ -287,21 +282,14 @@ def cycles(contacts, search, system, memory, path, weight, warm, enough, toleran
         if cycle == 0 and warm:
             softness = WARM_SOFTNESS
             if burdened(p, contacts.zero):
-                balance(contacts, p, 1.0)
+                balance(contacts, p)
                 least = begin_balanced(p, contacts, search)
         elif cycle == 0:
             sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
         elif stage == 0:
-            balance(contacts, p, 1.0)
+            balance(contacts, p)
             seed, least = begin_again(p, cycle % 2, seed, contacts, search), DIVERGED
             sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
-        elif cycle == 1 and many:
-            violation, count = follow_path(contacts, search, system, path, weight, violation, tolerance, p)
-            steps += count
-            if violation <= tolerance:
-                break
-            copy_rows(now.p, best)
-            least, _ = evaluate(contacts, now)
         elif stage == 1:
             sweep_often(contacts, now, sweeps, EXACT)
         elif stage == 2:
@@ -322,8 +310,7 @@ def cycles(contacts, search, system, memory, path, weight, warm, enough, toleran
 
         # Newton's method from there; the best impulses are put into their cones and kept.
         target = max(MARGIN * enough, rounding(contacts, now.p))
-        limit = BRIEF if cycle == 0 and many else max_steps
-        least, count = newton(contacts, search, system, least, target, fair, softness, limit, False)
+        least, count = newton(contacts, search, system, least, target, fair, softness, max_steps, False)
         steps += count
         copy_rows(best, now.p)
         into_cone(now.p, contacts)

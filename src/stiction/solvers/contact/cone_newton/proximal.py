@@ -59,9 +59,8 @@ def proximal(contacts, search, system, least, enough, max_steps):
     while steps < max_steps and least > enough:
         # One stage; if it has no solution near by, try again with a larger ε.
         solved, count = stage(
-            contacts, now, trial, centre, search.spare, system, epsilon, max(STAGE_PART * largest, STAGE_ROUNDING),
-            False,
-        )  # fmt: skip
+            contacts, now, trial, centre, search.spare, system, epsilon, max(STAGE_PART * largest, STAGE_ROUNDING)
+        )
         steps += count + 1
         if not solved:
             epsilon, least_shrink = min(LARGEST_STAGE, GROW * epsilon), CAREFUL
@@ -82,18 +81,16 @@ def proximal(contacts, search, system, least, enough, max_steps):
 
 
 @kernel
-def stage(contacts, now, trial, centre, step, system, epsilon, enough, begun):
+def stage(contacts, now, trial, centre, step, system, epsilon, enough):
     """Solve the regularised law about `centre`, where velocities are now.u, up to a residual `enough`.
 
     Returns (whether it is solved, Newton steps); impulses in now.p. Here now.x and trial.x are changes from the centre,
     because rounding of whole velocities would be divided by ε.
-
-    begun: whether now.x holds a change to begin with; else it begins at the centre
     """
+    # Begin at the centre.
     m = len(now.x)
-    if not begun:
-        for j in range(m):
-            now.x[j] = 0.0
+    for j in range(m):
+        now.x[j] = 0.0
     square = respond(contacts, now.u, now, centre, epsilon, system)
     for count in range(STAGE_STEPS):
         # Newton direction.

@@ -114,27 +114,6 @@ SHRINK, GROW, CAREFUL = 0.5, 4.0, 0.25
 # Newton steps of a stage, trials of each, and the part of the first residual at which a stage ends.
 STAGE_STEPS, STAGE_TRIALS, STAGE_PART = 10, 6, 0.1
 
-# Paths (`path`).
-
-# Contacts beyond which paths are followed. With fewer, Newton's method mostly finds the modes.
-MANY = 150
-# Newton steps on the law before a path is followed: what hardly moves needs no more.
-BRIEF = 12
-# Smoothing that a path begins with, and the distance from the path, over the smoothing, that is near. Wider: longer
-# steps, that lose the path more often.
-FIRST_SMOOTHING, WIDTH = 0.3, 3.0
-# Factors of the smoothing that a step tries in turn.
-CUTS = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.97, 0.99, 0.997)
-# Trials of a correction, each half as long as the one before; and the length below which the path is far.
-PATH_TRIALS, SHORT = 12, 0.1
-# Steps of a path; steps in all without progress at which it is given up, as it folds back; part of the violation that
-# a step must leave behind to begin that count again. Violation at which the path has done its work.
-PATH_STEPS, PATH_PATIENCE, SWIFT, PATH_GOAL = 100, 12, 0.5, 1e-5
-# Slope of a smoothed law at most: beyond it the system is singular to rounding. Error of a direction that is refined.
-STEEPEST, TRUSTED = 1e13, 1e-9
-# First ε of the stages after it, the load below which contacts count alike in them, and their Newton steps.
-FIRST_SETTLE, LEAST_LOAD, SETTLE_STEPS = 0.01, 0.1, 400
-
 # Walks in units of the loads (`walk`).
 
 # Contacts beyond which a walk takes the place of proximal steps in every round, not in every second one. With fewer

@@ -62,12 +62,12 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, max_ste
     steps, epsilon, care, tried = 0, FIRST_WALK, 0.0, violation
     while steps < max_steps and not violation <= tolerance:
         # One stage, in units of the loads at its centre.
-        rebalance(contacts, now.p, search.trial.p, 1.0)
+        rebalance(contacts, now.p, search.trial.p)
         residual, _ = evaluate(contacts, now)
         copy_rows(now.p, centre)
         solved, count = stage(
             contacts, now, search.trial, centre, search.spare, system, epsilon,
-            max(STAGE_PART * residual, STAGE_ROUNDING), False,
+            max(STAGE_PART * residual, STAGE_ROUNDING),
         )  # fmt: skip
         steps += count + 1
 
@@ -122,26 +122,25 @@ def heaviest(contacts, p):
 
 
 @kernel
-def rebalance(contacts, p, loads, least):
+def rebalance(contacts, p, loads):
     """Stretch contacts anew by the impulses p, which keep their values without stretches; loads: scratch."""
     for i in range(len(p)):
         put(loads, i, times(contacts.stretch[i], at(p, i, contacts.zero)))
-    balance(contacts, loads, least)
+    balance(contacts, loads)
     for i in range(len(p)):
         put(p, i, over(at(loads, i, contacts.zero), contacts.stretch[i]))
 
 
 @kernel
-def balance(contacts, p, least):
+def balance(contacts, p):
     """Stretch contacts by the square root of their load, so that impulses and velocities are of similar size.
 
     A light block between heavy ones moves easily by itself, but carries their load: in units of its own response, its
-    velocity is negligible beside its impulse in p - u, and would hardly ever decide its mode. Loads below `least` count
-    as that much.
+    velocity is negligible beside its impulse in p - u, and would hardly ever decide its mode.
     """
     for i in range(len(p)):
         # Rows and velocities grow by the factor, D_i by its square.
-        stretch = sqrt(max(largest(at(p, i, contacts.zero)), least))
+        stretch = sqrt(max(largest(at(p, i, contacts.zero)), 1.0))
         factor = stretch / contacts.stretch[i]
         contacts.stretch[i] = stretch
         for a in range(contacts.rows.shape[1]):
