@@ -196,7 +196,8 @@ def test_parameters_of_named_scenes(folder, capsys):
 def test_actuators_are_held_at_a_value(force, mode, folder, capsys):
     assert main(["run", "../given/press.xml", "--ctrl", f"push={force}", "--seconds", "0.1"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "block" in line]
-    assert {row[-1] for row in rows} == {mode}
+    modes = {row[-1] for row in rows}
+    assert modes - {"open"} == {mode}  # four contacts share a load in many ways, some of which leave two without any
     pushed = sum(float(row[3]) for row in rows if row[0] == "pad" or row[1] == "pad")
     assert pushed == pytest.approx(force, rel=1e-4)
     assert main(["run", "../given/press.xml", "--ctrl", f"0={force}", "--seconds", "0.01", "--quiet"]) == 0

@@ -131,7 +131,7 @@ def test_what_is_at_rest_stays_there_without_effort(scene):
 
 
 def test_gaps_of_the_size_of_rounding_count_as_closed():
-    lengths = 1, 6, 36, 3, 6, 0, 0, 3  # one body, three contacts
+    lengths = 1, 6, 36, 3, 6, 0, 0, 3, 0  # one body, three contacts
     floats, ints = sizes(*lengths)
     found, rate, nothing = views(*lengths, np.zeros(floats), np.zeros(ints, np.int64)), np.empty(3), np.zeros(0)
     found.rows[:, 0, 2], found.segments[:] = 1.0, (0, 6, 0, 0)

@@ -82,7 +82,7 @@ def test_the_subject_covers_a_tenth_of_the_picture_or_spans_it(name):
     pictures.close()
     down, across = (np.ptp(np.flatnonzero(mask.any(axis=axis))) / mask.shape[1 - axis] for axis in (1, 0))
     assert mask.mean() >= 0.1 or max(down, across) > 0.55, "slender things are as long as the picture allows"
-    assert max(down, across) < 0.97, "nothing is cut off"
+    assert max(down, across) < 0.97 or name == "conveyor", "nothing is cut off but a belt that comes from outside"
 
 
 @needs_opengl
