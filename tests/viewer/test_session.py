@@ -227,7 +227,7 @@ def test_a_body_goes_where_it_is_dragged_and_rests_when_it_is_let_go():
 
 @pytest.mark.parametrize("offset", [(0.0, 0.0, 0.2), (0.3, 0.1, 0.0)], ids=["lifted", "pushed"])
 def test_in_a_first_order_world_a_body_goes_all_the_way_and_stays_there(offset):
-    """Against weight or friction, whatever they take; let go, it stops where it is, or falls as fast as g τ and lands."""
+    """Against weight or friction, whatever they take; let go, it stays, or falls as fast as g τ and lands."""
     simulation = st.Simulation(st.Scene.named("box-on-plane"), stepper=st.FirstOrder())
     held = Session(simulation)
     held.step()
