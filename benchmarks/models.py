@@ -125,12 +125,28 @@ def told(found: Line) -> str:
     )
 
 
+def on_page(found: Line) -> str:
+    """The same, as short as fits on a page."""
+    name = found.name.removesuffix(".xml").removesuffix("/scene")
+    if found.ours is None or found.theirs is None:
+        return f"| {name} | **{found.state}** | | | | |"
+    ours, theirs = found.ours, found.theirs
+    mark = " \\*" if ours.contradictions else ""
+    return (
+        f"| {name}{mark} | {found.median:.2f} | {ours.seconds.sum() / theirs.seconds.sum():.2f} | "
+        f"{ours.seconds.max() / np.median(ours.seconds):.0f} | {ours.fastest:.2g} ({theirs.fastest:.2g}) | "
+        f"{ours.error:.0e} ({theirs.error:.0e}) |"
+    )
+
+
 MARK = "<!-- table -->"  # of a page: what follows is renewed
 
 HEAD = (
     "| model | size | | median cost over mj_step | whole cost | slowest over median | largest velocity (MuJoCo's) | "
     "overlap at the end, mm | error of equalities |\n|---|---|---|---|---|---|---|---|---|"
 )
+
+PAGE_HEAD = "| model | cost | whole | slowest | velocity | equalities |\n|---|---:|---:|---:|---:|---:|"
 
 
 def summary(lines: list[Line], steps: int) -> str:
@@ -168,10 +184,10 @@ def main() -> int:
             print(told(lines[-1]), flush=True)
     print(f"\n{summary(lines, chosen.steps)}")
     if chosen.into is not None:
-        rows = "\n".join(map(told, lines))
+        rows = "\n".join(on_page(each) for each in lines if each.state != "not loaded")
         page = chosen.into.read_text() if chosen.into.exists() else f"# Models that others wrote\n\n{MARK}"
         kept = page.partition(MARK)[0]
-        chosen.into.write_text(f"{kept}{MARK}\n\n{summary(lines, chosen.steps)}\n\n{HEAD}\n{rows}\n")
+        chosen.into.write_text(f"{kept}{MARK}\n\n{summary(lines, chosen.steps)}\n\n{PAGE_HEAD}\n{rows}\n")
     return 0
 
 
