@@ -21,7 +21,7 @@ help:
 	@echo "make clean     remove everything made by these targets"
 
 # Tables in the terminal; films, plots and a replay in demo/. A film needs OpenGL; without it, a replay is made.
-# From nothing, what the first table needs is compiled on two cores; then films are made on two.
+# From nothing, kernels are compiled by two processes; then films are made by two.
 CAPSULE := pinched-capsule --seconds 8
 RATIO   := mass-ratio --seconds 3
 filmed   = $(BIN)/stiction compare $(2) --fps 12 --size 400x440 --record demo/$(1).mp4 --plot demo/$(1).svg || \
@@ -29,7 +29,7 @@ filmed   = $(BIN)/stiction compare $(2) --fps 12 --size 400x440 --record demo/$(
 
 demo: $(VENV)/.demo
 	@mkdir -p demo
-	@$(BIN)/stiction warm judge > demo/log 2>&1 & $(BIN)/stiction compare $(CAPSULE) && wait && rm demo/log
+	@$(BIN)/stiction compare $(CAPSULE)
 	@echo
 	@{ { $(call filmed,pinched-capsule,$(CAPSULE) --speed 4 --camera 96$(comma)-10); } > demo/log && $(BIN)/stiction run dominoes \
 		--seconds 1 --quiet --plot demo/dominoes.svg --record demo/dominoes.html; } & \

@@ -124,8 +124,8 @@ from stiction.solvers.caller import outer
 made, compiled = [], linking.compiled
 linking.compiled = lambda kernel, *rest: made.append(kernel.__name__) or compiled(kernel, *rest)
 ahead.cores, sys.executable = lambda: 2, {executable!r}
-ahead.ahead(inner, 20)
-ahead.ahead(inner, 20)
+ahead.ahead((inner, (20,)))
+ahead.ahead((inner, (20,)), (inner, (20,)))
 print(outer(20), *sorted(made), len(ahead._begun))
 """
     here = ["outer"] if executable == sys.executable else ["inner", "outer"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from stiction.arrays.calls import UNKNOWN, kinds_of, name_of, named
@@ -20,25 +21,32 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 _begun: dict[Hashable, subprocess.Popen[bytes] | None] = {}
+OFTEN = 0.02  # s between two looks for a file
 
 
-def ahead(kernel: Any, *given: Any) -> None:
-    """Begin to compile a kernel for arguments of these kinds, if it is not yet and there is a core for it."""
-    if not isinstance(kernel, Kernel):
-        return  # as plain Python
-    key = name_of(kernel), kinds_of(given)
-    if key in _begun:
-        return
-    _begun[key] = None
-    if is_wanted(kernel, key[1]):
+def ahead(*calls: tuple[Any, tuple[Any, ...]]) -> None:
+    """Begin to compile kernels for arguments of these kinds, in order, as far as they are not yet and a core is free.
+
+    calls: kernels with such arguments
+    """
+    keys = []
+    for kernel, given in calls:
+        if isinstance(kernel, Kernel):  # else it is plain Python
+            key = name_of(kernel), kinds_of(given)
+            if key not in _begun:
+                _begun[key] = None
+                if is_wanted(kernel, key[1]):
+                    keys.append(key)
+    if keys:
         path = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
-        _begun[key] = subprocess.Popen(
-            [sys.executable, "-m", "stiction.arrays.ahead", *key],
+        process = subprocess.Popen(
+            [sys.executable, "-m", "stiction.arrays.ahead", *(word for key in keys for word in key)],
             env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        _begun.update(dict.fromkeys(keys, process))
 
 
 def is_wanted(kernel: Kernel, kinds: str) -> bool:
@@ -66,10 +74,13 @@ def cores() -> int:
 
 def awaited(kernel: Kernel, kinds: str) -> None:
     """Until another process has compiled it, if one has begun to."""
+    from stiction.arrays.kernel_cache import is_kept
+
     process = _begun.get((name_of(kernel), kinds))
-    if process is not None:
-        process.wait()
+    while process is not None and process.poll() is None and not is_kept(kernel, kinds):
+        time.sleep(OFTEN)
 
 
 if __name__ == "__main__":
-    named(sys.argv[1]).code(sys.argv[2])
+    for name, kinds in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
+        named(name).code(kinds)

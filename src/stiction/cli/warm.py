@@ -7,7 +7,6 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -19,15 +18,14 @@ from stiction.errors import InvalidProblem, MissingDependency, StictionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ALL_OF_IT = ("steps", "contact", "turning", "lcp")  # the longest first
-PARTS = (*ALL_OF_IT, "judge")
+PARTS = ("steps", "contact", "turning", "lcp")  # the longest first
 
 
 def warm(
     *parts: Annotated[
         str,
         Parameter(
-            help="`steps`, `contact`, `turning` (torsion and rolling), `lcp`; or `judge`, the certificate alone.",
+            help="`steps`, `contact`, `turning` (torsion and rolling), `lcp`; all of them if none is given.",
             show_default=False,
         ),
     ],
@@ -49,7 +47,7 @@ def warm(
         if part not in PARTS:
             raise InvalidProblem(words.nearest("part", part, PARTS, " (stiction warm)"))
     begin = time.perf_counter()
-    chosen = parts or ALL_OF_IT
+    chosen = parts or PARTS
     if min(len(chosen), cores()) > 1:
         with ThreadPoolExecutor(cores()) as pool:
             ended = list(pool.map(in_a_process, chosen))
@@ -74,22 +72,6 @@ def in_a_process(part: str) -> int:
     """One part; how far it is comes to the same terminal."""
     command = [sys.executable, "-m", "stiction", "warm", part]
     return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
-
-
-def judging() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The certificate of contact problems, by which other engines are judged too."""
-    import numpy as np
-
-    import stiction as st
-
-    def judged() -> None:
-        rows = np.eye(3)[:, None]  # of a point that rests on the ground
-        problem = st.ContactProblem(np.eye(3), [-1.0, 0.0, 0.0], rows[0], rows[1:].swapaxes(0, 1), [0.5])
-        impulse = np.array([[1.0, 0.0, 0.0]])
-        velocity, joint_impulse = problem.respond(impulse)
-        st.certify(problem, SimpleNamespace(impulse=impulse, velocity=velocity, joint_impulse=joint_impulse))
-
-    yield "certificate of contact", judged
 
 
 def lcps() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -170,5 +152,5 @@ def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
 BALL = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
   <body pos="0 0 0.1"><freejoint/><geom size="0.1" condim="6" friction="1 0.005 0.0001"/></body></worldbody></mujoco>"""
 TASKS: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Any]]]]] = {
-    "steps": steps, "contact": contacts, "turning": turning, "lcp": lcps, "judge": judging,
+    "steps": steps, "contact": contacts, "turning": turning, "lcp": lcps,
 }  # fmt: skip

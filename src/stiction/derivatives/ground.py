@@ -31,7 +31,8 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel
 from stiction.derivatives.modes import EDGE, FACE, Bases, Modes
-from stiction.derivatives.system import System, work_of
+from stiction.derivatives.reduced import work_of
+from stiction.derivatives.system import System
 from stiction.derivatives.whitening import Whitening
 from stiction.problems.contact import ContactProblem, densified
 from stiction.problems.laws import Viscous

@@ -29,7 +29,8 @@ from stiction.derivatives.modes import (
     set_margins,
     side_length,
 )
-from stiction.derivatives.system import Given, System
+from stiction.derivatives.reduced import Given
+from stiction.derivatives.system import System
 from stiction.derivatives.tolerances import ASYMMETRY, DEPENDS, ENOUGH, INSCRIBED, MORE, RESIDUALS, SIDES
 from stiction.errors import InvalidProblem
 from stiction.problems.contact import ContactProblem

@@ -34,8 +34,6 @@ ASYMMETRY = 1e-9
 # Squared length, times the rows of a group, of what is left of a unit impulse without motion that is new.
 NEW = 0.01
 
-# Guesses at the norm of an inverse; a fifth changes nothing on the families.
-GUESSES = 5
 # Of the mean load, by which cones are made smaller to find impulses inside them; projections for each of them (more
 # belong to the linear program), and between two looks at the margins.
 PARTS = (0.1, 1e-3)

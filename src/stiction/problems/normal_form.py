@@ -25,7 +25,7 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import in_callers, kernel, sums
+from stiction.arrays.compiled import alone, in_callers, kernel, sums
 from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import rows_dot
@@ -219,6 +219,7 @@ def paces(free: NDArray[np.float64], label: NDArray[np.int64]) -> tuple[NDArray[
     return size, fastest[label]
 
 
+@alone
 @kernel
 def whiten_posed(posed, white, dependent, zero):
     """Fill `white`; return τ, or -(1 + i) if the mass is not positive from row i on, and the rank of the joints.

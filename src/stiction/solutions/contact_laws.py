@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from typing import Annotated as Array
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from stiction.arrays.compiled import in_callers, kernel, sums
+from stiction.arrays.compiled import alone, in_callers, kernel, sums
 from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows, rows_dot
@@ -32,7 +32,7 @@ from stiction.arrays.vectors import (
 )
 from stiction.arrays.vectors import over as over_number
 from stiction.problems.laws import LawNumbers
-from stiction.problems.normal_form import NOISE_ROW, ROUNDED, demanded, given_rate
+from stiction.problems.normal_form import NOISE_ROW, ROUNDED, Posed, demanded, given_rate, white_sizes, white_views
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE, SPIN, ROLL = range(5)
@@ -63,6 +63,19 @@ class Judging(NamedTuple):
 judging_sizes, judging_views = layout(Judging, "m")
 
 
+def sample(zero: tuple[float, ...]) -> tuple[Any, ...]:
+    """Arguments of `judge_problem`, for no contacts: of the kinds that it is compiled for."""
+    wide, numbers, integers = np.empty((0, len(zero))), np.empty(0), np.empty(0, np.int64)
+    lengths = 0, len(zero), 0, 0, 0, 0
+    white = white_views(*lengths, np.empty(white_sizes(*lengths)[0]), integers)
+    posed = Posed(
+        numbers, integers, numbers, wide[:, :, None], np.empty((0, 4), np.int64), numbers, numbers, wide, numbers, wide
+    )  # fmt: skip
+    scratch = judging_views(0, numbers, integers)
+    return TRUE_CONE, numbers, wide, posed, white, scratch, numbers, wide, numbers, wide, integers, zero
+
+
+@alone
 @kernel
 def judge_problem(law, viscosity, slip, posed, white, scratch, v, impulse, joint_impulse, u, mode, zero):
     """Return the numbers of a ContactCertificate, in its order; u and mode are filled; zero: impulse of a contact."""

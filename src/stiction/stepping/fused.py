@@ -36,6 +36,7 @@ from stiction.problems.normal_form import LOOSELY, Posed, White, make_consistent
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, Judging, judge_problem
+from stiction.solutions.contact_laws import sample as judging_sample
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sample, sizes
 from stiction.stepping.engine import direct
@@ -105,7 +106,7 @@ def fused_step(engine: Engine, settings: Settings, warm: bool) -> tuple[Report |
     while True:
         floats, ints = empty(engine.sizes[0]), empty(engine.sizes[1], INTEGER)
         if engine.fused is None:
-            ahead(cone_newton, *sample(engine.zero))
+            ahead((cone_newton, sample(engine.zero)), (judge_problem, judging_sample(engine.zero)))
             arrays = (model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
             engine.fused = direct(make_step, *arrays, settings, engine.zero)
         status, steps, time, potential, kinetic, judged = engine.fused(

@@ -14,7 +14,7 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import in_callers, kernel, minima, workspace
+from stiction.arrays.compiled import alone, in_callers, kernel, minima, workspace
 from stiction.arrays.dense import dot, times
 from stiction.arrays.layout import Floats
 from stiction.solvers.contract import STATUS, Proposal
@@ -138,6 +138,7 @@ def begin(H, vectors, symmetric, start, t):
 # Which row is driven next, and whether the answer is final.
 
 
+@alone
 @kernel
 def drive_all(t, size, guard_after, in_order, symmetric, max_pivots, ray):
     """Drive one violated row after the other until none is left; from `guard_after` pivots on, guard the satisfied
