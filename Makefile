@@ -7,6 +7,9 @@ PIP    := STICTION_PREBUILT=0 $(BIN)/python -m pip install --quiet --disable-pip
 
 comma  := ,
 
+# Where two processes work side by side, each has one core: threads of its linear algebra would only wait for each other.
+demo test test-all test-plain test-bounds test-bounds-all: export OPENBLAS_NUM_THREADS := 1
+
 .DEFAULT_GOAL := help
 .PHONY: help demo gallery test test-all test-plain test-bounds test-bounds-all bench docs lint clean
 

@@ -97,10 +97,10 @@ def check(seeds) -> dict[str, int]:
     return count
 
 
-def test_the_referee_confirms_five_thousand_problems():
-    count = check(range(5_000))
-    assert count["solved"] > 10_000
-    assert count["claims"] > 1_000
+def test_the_referee_confirms_two_thousand_problems():
+    count = check(range(2_000))
+    assert count["solved"] > 4_000
+    assert count["claims"] > 400
     assert count["missed"] == 0
 
 
@@ -115,6 +115,6 @@ def test_problems_that_were_judged_or_decided_wrongly(seed):
 
 @pytest.mark.slow
 def test_the_referee_confirms_a_hundred_thousand_problems():
-    count = check(range(5_000, 105_000))
+    count = check(range(2_000, 105_000))
     assert count["solved"] > 200_000
     assert count["missed"] == 0
