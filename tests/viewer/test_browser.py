@@ -254,7 +254,7 @@ def test_the_past_is_scrubbed_by_mouse_and_keys_a_contact_inspected_and_a_film_s
         wait_for(lambda: session.simulation.time == 0.0, "it was not reset")
 
         choose(page, "As", "html")
-        page.get_by_role("button", name="Record", exact=True).click()
+        page.locator("button", has_text="Record").click()  # not the head of its folder
         page.get_by_role("button", name="Stop and save").wait_for()
         page.keyboard.press("Space")
         wait_for(lambda: session.simulation.time > 0.3, "it does not run again")
