@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from stiction.arrays.calls import kinds_of
 from stiction.arrays.compiled import is_compiled, kernel, without_lock
 
 compiled = pytest.mark.skipif(not is_compiled() or bool(os.environ.get("NUMBA_BOUNDSCHECK")), reason="not called so")
@@ -143,3 +144,11 @@ def test_other_threads_run_meanwhile():
     worker.join()
     assert counted > 10
     np.testing.assert_array_equal(x, 2.0)
+
+
+@compiled
+def test_machine_code_is_loaded_once():
+    given = (ROW, 1.5)
+    assert found.for_arguments(*given) is found.for_arguments(*given)
+    kinds = kinds_of(given)
+    assert found.code(kinds) is found.code(kinds)

@@ -428,3 +428,18 @@ def test_a_simulation_under_many_controls():
         assert np.array_equal(found.state[k, -1, 1 : 1 + scene.model.nq], other.data.qpos)
     with pytest.raises(st.InvalidScene, match="rollout: on_failure must be one of"):
         simulation.rollout(on_failure="ignore")
+
+
+@pytest.mark.skipif(not is_compiled(), reason="nothing is loaded")
+def test_other_data_load_no_machine_code_again(monkeypatch):
+    """It stays in memory as long as the process lives."""
+    model = model_of()
+    start = start_of(model)
+
+    def made():
+        st.step(model, mujoco.MjData(model))
+        st.rollout(model, mujoco.MjData(model), start, nstep=3)
+
+    made()
+    monkeypatch.setattr("stiction.arrays.kernel_cache.loaded", lambda _: pytest.fail("loaded again"))
+    made()

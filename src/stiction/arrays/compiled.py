@@ -60,6 +60,8 @@ class Kernel:
     def __init__(self, function: Any, options: dict[str, Any], as_written: bool = False) -> None:
         update_wrapper(self, function)
         self.py_func, self.targetoptions = function, options
+        self.codes: dict[str, Code] = {}  # by kinds: machine code that is loaded stays loaded
+        self.calls: dict[str, Any] = {}
         self.run: Any = function if as_written else self.first
 
     def __call__(self, *given: Any) -> Any:
@@ -96,6 +98,8 @@ class Kernel:
         from stiction.arrays.prebuilt import library
         from stiction.arrays.sources import unusual
 
+        if kinds in self.codes:
+            return self.codes[kinds]
         if UNKNOWN in kinds or unusual() or not array_is_as_known():
             return None
         shipped = library()
@@ -110,6 +114,8 @@ class Kernel:
 
             name, key, symbol = filed(self, kinds)
             found = kept_or_made(name, key, make)
+        if found is not None:
+            self.codes[kinds] = found
         return found
 
     @cached_property
@@ -143,7 +149,10 @@ class Kernel:
         """What a call with arguments of these kinds runs, without the search for it that every call begins with."""
         from stiction.arrays.calls import kinds_of
 
-        return self.call(kinds_of(given), self) or self.whole
+        kinds = kinds_of(given)
+        if kinds not in self.calls:
+            self.calls[kinds] = self.call(kinds, self) or self.whole
+        return self.calls[kinds]
 
     def __repr__(self) -> str:
         return f"<kernel {self.__module__}.{self.__qualname__}>"
