@@ -69,14 +69,16 @@ def across(work, lowest, x, transposed, right, out):
 
 
 @kernel
-def answer_columns(given, N, M, lowest, pushing, r, e, f, y, p, u, off, floats, ints, room_floats, room_ints):
+def answer_columns(given, loops, lowest, pushing, change, answer, memory):
     """How an answer changes, for each column; what is left over of the equations, and the size of their terms.
 
-    pushing: whether impulses are asked for; r: (columns, m) whitened momentum, overwritten; e, f: (columns, n, d)
-    velocities and impulses at contacts, in their own units, as y, p and u that are found; off: (columns,) velocity that
-    is left, in m/s, of what should be zero; N, M: loops of B and F
+    loops: N, those of B, and M, those of F; pushing: whether impulses are asked for
+    change: r (columns, m) whitened momentum, overwritten, e and f (columns, n, d) velocities and impulses at contacts
+    answer: y (columns, m), p and u (columns, n, d), in the same units; off (columns,) velocity that is left, in m/s, of
+        what should be zero
     """
-    work, room = work_of(given, floats, ints), room_of(given, room_floats, room_ints)
+    (N, M), (r, e, f), (y, p, u, off) = loops, change, answer
+    work, room = work_of(given, memory), room_of(given, memory)
     m, n, d = r.shape[1], e.shape[1], e.shape[2]
     groups, bases, rows, runs, C = work.groups, work.bases, given.rows, given.runs, work.C
     may = work.zero if work.flags[ALIKE] != 0 else work.may
@@ -87,7 +89,6 @@ def answer_columns(given, N, M, lowest, pushing, r, e, f, y, p, u, off, floats, 
         # In the normal form: r + Lᵀ (f - C e) against Fᵀ a, and B y = -Qᵀ e.
         right, direct, given_u = r[column], p[column], u[column]
         asked = False
-        off[column] = 0.0
         for i in range(n):
             for c in range(d):
                 given_u[i, c] = e[column, i, c] * given.scale[i]
@@ -130,40 +131,54 @@ def answer_columns(given, N, M, lowest, pushing, r, e, f, y, p, u, off, floats, 
             push(may, groups, runs, M, second, a, small, extra)
 
         # Back to contacts, in their own units; what the equations leave over.
-        for i in range(n):
-            for c in range(d):
-                here[c] = run_dot(rows[i, c], runs[i], y[column])
-            for k in range(bases.count[i]):
-                total = -s[groups.row[i] + k]
-                for c in range(d):
-                    total += bases.zero[i, c, k] * here[c]
-                over = max(over, abs(total))
-                off[column] = max(off[column], abs(total) / given.scale[i])
-            for c in range(d if pushing else 0):
-                part = 0.0
-                for k in range(bases.count[i]):
-                    part += bases.may[i, c, k] * a[groups.row[i] + k]
-                if part != 0.0:
-                    subtract_row(third, part, rows[i, c], runs[i])
-                part += direct[i, c]
-                if compliant:
-                    for b in range(1, d):
-                        part -= C[i, c, b] * here[b]
-                direct[i, c] = part * given.scale[i]
-            for c in range(d):
-                given_u[i, c] = (here[c] + given_u[i, c]) / given.scale[i]
+        most, off[column] = at_contacts(given, work, s, a, y[column], third, pushing, here, direct, given_u)
+        over = max(over, most)
         for j in range(m if pushing else 0):
             over = max(over, abs(third[j]))
     return over, size
 
 
 @kernel
-def solve_transposed(given, N, M, lowest, x, p, u, r, e, f, floats, ints, room_floats, room_ints):
+def at_contacts(given, work, s, a, y, left, pushing, here, p, u):
+    """Impulses p and velocities u at contacts, of rows' a and the motion y, from the normal form to their own units.
+
+    left: (m,) momentum that impulses have to make, less what they do here; here: scratch; returns the largest error of
+    rows that should have the rates s, in the normal form and in m/s
+    """
+    bases, groups, rows, runs, C = work.bases, work.groups, given.rows, given.runs, work.C
+    d, compliant, over, off = p.shape[1], work.flags[COMPLIANT] != 0, 0.0, 0.0
+    for i in range(len(p)):
+        for c in range(d):
+            here[c] = run_dot(rows[i, c], runs[i], y)
+        for k in range(bases.count[i]):
+            total = -s[groups.row[i] + k]
+            for c in range(d):
+                total += bases.zero[i, c, k] * here[c]
+            over, off = max(over, abs(total)), max(off, abs(total) / given.scale[i])
+        for c in range(d if pushing else 0):
+            part = 0.0
+            for k in range(bases.count[i]):
+                part += bases.may[i, c, k] * a[groups.row[i] + k]
+            if part != 0.0:
+                subtract_row(left, part, rows[i, c], runs[i])
+            part += p[i, c]
+            if compliant:
+                for b in range(1, d):
+                    part -= C[i, c, b] * here[b]
+            p[i, c] = part * given.scale[i]
+        for c in range(d):
+            u[i, c] = (here[c] + u[i, c]) / given.scale[i]
+    return over, off
+
+
+@kernel
+def solve_transposed(given, loops, lowest, x, p, u, r, e, f, memory):
     """What an answer is worth: gradients by momentum r, contact velocities e and contact impulses f.
 
     x: (m,) gradient by whitened velocities; p, u: (n, d) by impulses and velocities of contacts, in the normal form
     """
-    work, room = work_of(given, floats, ints), room_of(given, room_floats, room_ints)
+    N, M = loops
+    work, room = work_of(given, memory), room_of(given, memory)
     m, n, d = len(x), p.shape[0], p.shape[1]
     groups, bases, rows, runs, C = work.groups, work.bases, given.rows, given.runs, work.C
     may = work.zero if work.flags[ALIKE] != 0 else work.may

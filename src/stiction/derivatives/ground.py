@@ -307,10 +307,8 @@ class Ground:
             )  # fmt: skip
         h, free, friction = np.empty(len(r)), np.empty(len(r)), np.empty(problem.n)
         mass, rows = np.empty(problem.mass.shape), np.empty(problem.rows.shape)
-        write_gradient(
-            problem.posed, record.factor, system.given, r, e, f, v, h, free, friction, mass.reshape(-1), rows,
-            *system.buffers,
-        )  # fmt: skip
+        written = h, free, friction, mass.reshape(-1), rows
+        write_gradient(problem.posed, record.factor, system.given, r, e, f, v, written, system.memory)
         surface = e[:, 1:].copy()
         if self.explicit:
             drag, entry = self.thickness[:, None] * f[:, 1:], in_rows(problem)
@@ -322,12 +320,13 @@ class Ground:
 
 
 @kernel
-def write_gradient(posed, factor, given, r, e, f, v, h, free, friction, mass, rows, floats, ints):
-    """Gradients by momentum h, free velocities, friction, mass and rows.
+def write_gradient(posed, factor, given, r, e, f, v, written, memory):
+    """Gradients by momentum h, free velocities, friction, mass and rows, which are written in this order.
 
     r: (m,) gradient by whitened momentum; e, f: (n, d) by velocities and impulses of contacts; v: (m,) velocities
     """
-    work = work_of(given, floats, ints)
+    h, free, friction, mass, rows = written
+    work = work_of(given, memory)
     p, modes = work.impulse, work.modes
     trees, segments = posed.trees, posed.segments
     unwhiten_velocity(factor, trees, r, h)

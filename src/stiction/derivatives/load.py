@@ -10,13 +10,13 @@ from stiction.derivatives.tolerances import BETWEEN, PARTS, PROJECTIONS
 
 
 @kernel
-def spread_load(given, N, more, floats, ints, room_floats, room_ints):
+def spread_load(given, N, more, memory):
     """Impulses of the same motion further within their bounds, by projections; returns how many kinks are left.
 
     They go back and forth between the impulses of the same motion, p₀ + null space, and cones that are smaller by a
     part of the mean load; more: times as many of them
     """
-    work, room = work_of(given, floats, ints), room_of(given, room_floats, room_ints)
+    work, room = work_of(given, memory), room_of(given, memory)
     n, d = given.impulse.shape
     modes, bases, groups, scale = work.modes, work.bases, work.groups, given.scale
     side = work.zero if work.flags[ALIKE] != 0 else work.may
@@ -106,16 +106,16 @@ def into_cone(law, modes, i, reach, shift, scale, p):
 
 
 @kernel
-def write_loops(given, of_may, N, floats, ints, room_floats, room_ints):
+def write_loops(given, of_may, N, memory):
     """Fill N, of B or of F."""
-    work, room = work_of(given, floats, ints), room_of(given, room_floats, room_ints)
+    work, room = work_of(given, memory), room_of(given, memory)
     find_loops(work.may if of_may else work.zero, work.groups, given.runs, N, room.x[0])
 
 
 @kernel
-def write_sharing(given, of_may, N, shared, floats, ints, room_floats, room_ints):
+def write_sharing(given, of_may, N, shared, memory):
     """(n,) the largest part of a contact's unit impulses, or rates, that can be exchanged for others."""
-    work, room = work_of(given, floats, ints), room_of(given, room_floats, room_ints)
+    work, room = work_of(given, memory), room_of(given, memory)
     of_rows = room.a[0]
     write_shared(work.may if of_may else work.zero, work.groups, N, of_rows)
     for i in range(len(shared)):
@@ -125,9 +125,9 @@ def write_sharing(given, of_may, N, shared, floats, ints, room_floats, room_ints
 
 
 @kernel
-def exchanges_of(given, of_may, N, out, spread, floats, ints):
+def exchanges_of(given, of_may, N, out, spread, memory):
     """(k, n, d) impulses that move nothing, each of unit size in the normal form; out: (k, rows) scratch."""
-    work = work_of(given, floats, ints)
+    work = work_of(given, memory)
     groups, bases, d = work.groups, work.bases, spread.shape[2]
     count = write_exchanges(work.may if of_may else work.zero, groups, N, out)
     for number in range(count):

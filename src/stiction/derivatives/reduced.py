@@ -94,24 +94,33 @@ class Room(NamedTuple):
 room_sizes, room_views = layout(Room, "n", "d", "m", "width", most="n * d")
 
 
+class Memory(NamedTuple):
+    """Where the two lie."""
+
+    floats: Any
+    ints: Any
+    room_floats: Any
+    room_ints: Any
+
+
 @kernel
-def work_of(given, floats, ints):
+def work_of(given, memory):
     """All arrays of a system, as they lie in its buffers."""
     n, d, width = given.rows.shape
-    return work_views(n, d, given.trees[len(given.trees) - 1], width, floats, ints)
+    return work_views(n, d, given.trees[len(given.trees) - 1], width, memory.floats, memory.ints)
 
 
 @kernel
-def room_of(given, floats, ints):
+def room_of(given, memory):
     """Scratch, as it lies in its buffers."""
     n, d, width = given.rows.shape
-    return room_views(n, d, given.trees[len(given.trees) - 1], width, floats, ints)
+    return room_views(n, d, given.trees[len(given.trees) - 1], width, memory.room_floats, memory.room_ints)
 
 
 @kernel
-def examine(given, dependent, floats, ints, room_floats, room_ints):
+def examine(given, dependent, memory):
     """Modes, margins, and the factored system at the solution's own impulses."""
-    work, room = work_of(given, floats, ints), room_of(given, room_floats, room_ints)
+    work, room = work_of(given, memory), room_of(given, memory)
     n, d = given.impulse.shape
     set_modes(
         given.law, given.shape, given.friction, given.slip, given.velocity, given.impulse, given.small, work.modes
@@ -125,15 +134,15 @@ def examine(given, dependent, floats, ints, room_floats, room_ints):
 
 
 @kernel
-def examine_modes(given, dependent, floats, ints, room_floats, room_ints):
+def examine_modes(given, dependent, memory):
     """The factored system of modes and impulses that the workspace has already."""
-    return assemble(given, dependent, work_of(given, floats, ints), room_of(given, room_floats, room_ints))
+    return assemble(given, dependent, work_of(given, memory), room_of(given, memory))
 
 
 @kernel
-def reduce_again(given, floats, ints, room_floats, room_ints):
+def reduce_again(given, memory):
     """The reduced system at other impulses."""
-    reduce(given, work_of(given, floats, ints), room_of(given, room_floats, room_ints))
+    reduce(given, work_of(given, memory), room_of(given, memory))
 
 
 @kernel
@@ -217,9 +226,9 @@ def reduce(given, work, room):
 
 
 @kernel
-def write_inner(given, out, floats, ints):
+def write_inner(given, out, memory):
     """Copy Yᵀ A Z."""
-    inner = work_of(given, floats, ints).inner
+    inner = work_of(given, memory).inner
     for a in range(out.shape[0]):
         for b in range(out.shape[1]):
             out[a, b] = inner[a, b]

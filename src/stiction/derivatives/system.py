@@ -19,6 +19,7 @@ from stiction.derivatives.reduced import (
     RIGHT,
     UNDETERMINED,
     Given,
+    Memory,
     Work,
     examine,
     examine_modes,
@@ -54,7 +55,7 @@ class System:
         shape = n, d, int(given.trees[-1]), width
         floats, ints = work_sizes(*shape)
         system = cls(given, shape, np.empty(floats), np.empty(ints, np.int64))
-        system.found(examine(given, DEPENDENT, *system.buffers, *system.room()))
+        system.found(examine(given, DEPENDENT, system.memory))
         return system
 
     def with_modes(self, dependent: float = DEPENDENT, **changes: Any) -> System:
@@ -63,14 +64,16 @@ class System:
         other = System(self.given, self.shape, floats.copy(), ints.copy())
         for name, value in changes.items():
             (other.work.impulse if name == "impulse" else getattr(other.work.modes, name))[:] = value
-        other.found(examine_modes(self.given, dependent, *other.buffers, *other.room()))
+        other.found(examine_modes(self.given, dependent, other.memory))
         return other
 
     def found(self, numbers: tuple[int, ...]) -> None:
         self.rows, self.near, self.rank_zero, self.rank_may, self.loops_zero, self.loops_may = numbers
 
-    def room(self) -> Any:
-        return workspace(*room_sizes(*self.shape))
+    @property
+    def memory(self) -> Memory:
+        """Where kernels find all of it, and scratch."""
+        return Memory(*self.buffers, *workspace(*room_sizes(*self.shape)))
 
     @cached_property
     def work(self) -> Work:
@@ -102,7 +105,7 @@ class System:
         if self.determined:
             return NO_LOOPS
         inner = np.empty((int(self.flags[LEFT]), int(self.flags[RIGHT])))
-        write_inner(self.given, inner, *self.buffers)
+        write_inner(self.given, inner, self.memory)
         if not inner.size:
             return np.zeros(inner.shape[::-1])
         U, sizes, Vt = np.linalg.svd(inner, full_matrices=False)
@@ -119,7 +122,7 @@ class System:
         if not count:
             return NO_LOOPS
         N = np.empty((count, rank + count))
-        write_loops(self.given, of_may, N, *self.buffers, *self.room())
+        write_loops(self.given, of_may, N, self.memory)
         return N
 
     @cached_property
@@ -129,7 +132,7 @@ class System:
         count, spread = self.rows - self.rank_may, np.zeros((self.rows - self.rank_may, n, d))
         if count:
             exchanges_of(
-                self.given, not self.alike, self.loops[1], np.empty((count, self.rows)), spread, *self.buffers
+                self.given, not self.alike, self.loops[1], np.empty((count, self.rows)), spread, self.memory
             )  # fmt: skip
         return spread
 
@@ -137,12 +140,12 @@ class System:
         """(n,) the part of a contact's unit impulses (pushing) or rates that can be exchanged for others."""
         result, of_may = np.zeros(self.shape[0]), pushing and not self.alike
         if self.rows > (self.rank_may if of_may else self.rank_zero):
-            write_sharing(self.given, of_may, self.loops[of_may], result, *self.buffers, *self.room())
+            write_sharing(self.given, of_may, self.loops[of_may], result, self.memory)
         return result
 
     def spread_load(self, more: int) -> int:
         """Impulses of the same motion further within their bounds; returns how many kinks are left."""
-        self.near = spread_load(self.given, self.loops[1], more, *self.buffers, *self.room())
+        self.near = spread_load(self.given, self.loops[1], more, self.memory)
         self.reduce()
         return self.near
 
@@ -154,7 +157,7 @@ class System:
     def reduce(self) -> None:
         """C, and with it the reduced system, at the impulses that there are now."""
         if self.flags[COMPLIANT]:
-            reduce_again(self.given, *self.buffers, *self.room())
+            reduce_again(self.given, self.memory)
             self.__dict__.pop("lowest", None)
 
     def answers(
@@ -167,12 +170,12 @@ class System:
         """
         y, p, u, off = np.empty(r.shape), np.empty(e.shape), np.empty(e.shape), np.empty(len(r))
         over, size = answer_columns(
-            self.given, *self.loops, self.lowest, pushing, r, e, f, y, p, u, off, *self.buffers, *self.room()
+            self.given, self.loops, self.lowest, pushing, (r, e, f), (y, p, u, off), self.memory
         )  # fmt: skip
         return y, p, u, off, over / size if size > 0.0 else 0.0
 
     def transposed(self, x: Numbers, p: Numbers, u: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Gradients by momentum (m,), contact velocities and contact impulses (n, d), all in the normal form."""
         r, e, f = np.empty(len(x)), np.empty(p.shape), np.empty(p.shape)
-        solve_transposed(self.given, *self.loops, self.lowest, x, p, u, r, e, f, *self.buffers, *self.room())
+        solve_transposed(self.given, self.loops, self.lowest, x, p, u, r, e, f, self.memory)
         return r, e, f

@@ -226,15 +226,8 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
 
     # Propose: impulses, and the velocities that they cause.
     given = Given(
-        white.rows,
-        white.runs,
-        white.free,
-        white.bias,
-        posed.friction,
-        white.scale,
-        white.pace,
-        settings.apart,
-    )
+        white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, settings.apart
+    )  # fmt: skip
     _, steps, _ = cone_newton(
         given, tau, work.start, CYCLES, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
     )

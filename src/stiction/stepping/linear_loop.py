@@ -89,6 +89,8 @@ class Memory(NamedTuple):
     joints: Any
     joint_rate: Any
     present: Any  # (2, nv) smooth forces and those of actuators at the present state
+    places: Any  # as `places_of` has them
+    start: Any  # (nq,) positions at the present state
 
 
 def can_difference(engine: Engine, anew: bool) -> bool:
@@ -119,19 +121,19 @@ def difference(
     out = Differenced(
         np.zeros((columns, m)), np.zeros((columns, n, d)), np.zeros((columns, j)), np.zeros(columns, np.int64)
     )
+    if engine not in _places:
+        _places[engine] = places_of(model)
     both = tuple(Side(np.empty(m), np.empty((n, d)), np.empty(j), np.empty(found.rows.shape)) for _ in range(2))
     memory = Memory(
         np.empty(2 * int(data.ncon) + MORE, np.int64), np.empty(COUNTS, np.int64), counts, scratch, np.empty(n),
-        np.empty((j, m)), np.empty(j), np.empty((2, model.nv)),
+        np.empty((j, m)), np.empty(j), np.empty((2, model.nv)), _places[engine], np.array(data.qpos),
     )  # fmt: skip
     posing = Posing(dt, recovery, joint_recovery, solution.velocity, solution.impulse, solution.joint_impulse)
     known = addresses_in_mujoco(*FUNCTIONS)
     assert known is not None
-    if engine not in _places:
-        _places[engine] = places_of(model)
     run(
-        np.array(known), np.array([engine.shadow._address, data._address, engine.acts]), eps, sides, _places[engine],
-        np.array(data.qpos), *engine.memory, found, room, memory, posing, both, out,
+        np.array(known), np.array([engine.shadow._address, data._address, engine.acts]), eps, sides, engine.memory,
+        found, room, memory, posing, both, out,
     )  # fmt: skip
     return out
 
@@ -149,8 +151,9 @@ def places_of(model: Any) -> NDArray[np.int64]:
 
 
 @without_lock
-def run(addresses, about, eps, sides, places, start, model, data, where, found, room, memory, posing, both, out):
+def run(addresses, about, eps, sides, scene, found, room, memory, posing, both, out):
     """Difference controls, velocities and positions, in this order: each leaves what the next begins with."""
+    model, data, where = scene
     d, nv, nu = data[0], model[0].nv, model[0].nu
     ctrl, qvel = numbers_at(d.ctrl), numbers_at(d.qvel)
     force, drive, present = numbers_at(d.qfrc_smooth), numbers_at(d.qfrc_actuator), memory.present
@@ -204,7 +207,7 @@ def run(addresses, about, eps, sides, places, start, model, data, where, found, 
         here(found, memory, posing, both[1])
     for k in range(nv):
         for side in range(sides):
-            nudge(qpos, start, places[k], eps if side == 0 else -eps)
+            nudge(qpos, memory.start, memory.places[k], eps if side == 0 else -eps)
             call_c(addresses[POSITION], about[SHADOW], about[DATA], 0, 0)
             call_c(addresses[VELOCITY], about[SHADOW], about[DATA], 0, 0)
             if about[ACTS] != 0:
@@ -216,7 +219,7 @@ def run(addresses, about, eps, sides, places, start, model, data, where, found, 
             out.slow[k] = 1
         if out.slow[k] == 0:
             subtract(both[0], both[1], length, k, out)
-    nudge(qpos, start, places[0], 0.0)
+    nudge(qpos, memory.start, memory.places[0], 0.0)
 
 
 @kernel

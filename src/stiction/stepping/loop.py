@@ -13,7 +13,7 @@ through the bindings, which raise. MuJoCo's arenas have 13 MiB and more unless a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,7 @@ FUNCTIONS = (
 SET_STATE, STEP1, ACTUATION, ACCELERATION, BODY_FORCES, SENSORS, EULER, GET_STATE = range(8)
 BEGIN, MAKE = range(8, 10)
 # Numbers about a rollout: addresses of shadow, data, its sensor data, the arena's size and use; counts and flags.
-SHADOW, DATA, SENSED, ARENA, USED, CONTROLS, STATES, SENSES, ACTS, JOINED, SPEC, PHYSICS = range(12)
+SHADOW, DATA, SENSED, ARENA, USED, CONTROLS, STATES, SENSES, ACTS, JOINED, SPEC, PHYSICS, WARM = range(13)
 PHYSICS_SPEC = int(mj.mjtState.mjSTATE_FULLPHYSICS)
 ROOM = 1 << 22  # bytes of the arena that must be free: some thousand contacts
 LIKE_STEP = (0, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE)  # what `make_step` returns
@@ -62,6 +62,15 @@ def can_loop(engine: Engine, law: Law, stepper: Any) -> bool:
     )  # fmt: skip
 
 
+class Trajectory(NamedTuple):
+    """What goes into the steps, and what comes out, step by step."""
+
+    control: Any
+    state: Any
+    sensordata: Any
+    residual: Any
+
+
 class Loop:
     """The compiled steps of one engine."""
 
@@ -72,7 +81,7 @@ class Loop:
             engine.shadow._address, data._address, data.sensordata.ctypes.data,
             data._address + place("narena"), data._address + place("maxuse_arena"),
             mj.mj_stateSize(model, spec), mj.mj_stateSize(model, PHYSICS_SPEC), model.nsensordata, engine.acts,
-            engine.joined, spec, PHYSICS_SPEC,
+            engine.joined, spec, PHYSICS_SPEC, stepper.warm,
         ], np.int64)  # fmt: skip
         self.buffers = [buffers(engine), buffers(engine)]  # of two steps, in turns
         self.call: Any = None
@@ -95,16 +104,17 @@ class Loop:
     ) -> tuple[int, int, Step | None]:  # fmt: skip
         """Steps from t on; the step at which it returned, why, and what was found of that step, if it was begun."""
         engine, looked = self.engine, False
-        model, data, where = engine.memory
+        trajectory = Trajectory(control, state, sensordata, residual)
         old = engine.last if self.warm and engine.last is not None else EMPTY
         while True:
             for k, (floats, ints) in enumerate(self.buffers):
                 if floats.size < engine.sizes[0] or ints.size < engine.sizes[1]:
                     self.buffers[k] = buffers(engine)
+            scene = (*engine.memory, engine.margin, engine.scratch)
+            records, room = ((old.floats, old.ints), *self.buffers), (engine.floats, engine.ints, engine.need)
             given = (
-                self.addresses, self.about, t, end, looked, self.warm, control, state, sensordata, residual, model,
-                data, where, engine.margin, engine.scratch, old.floats, old.ints, *self.buffers[0], *self.buffers[1],
-                engine.floats, engine.ints, engine.need, self.settings, self.zero, LIKE_STEP,
+                self.addresses, self.about, t, end, looked, trajectory, scene, records, room, self.settings, self.zero,
+                LIKE_STEP,
             )  # fmt: skip
             if self.call is None:
                 self.call = direct(run_steps, *given)
@@ -140,14 +150,15 @@ def place(name: str) -> int:
 
 
 @without_lock
-def run_steps(
-    addresses, about, t, end, looked, warm, control, state, sensordata, residual, model, data, where, margin, scratch,
-    old_floats, old_ints, new_floats, new_ints, spare_floats, spare_ints, floats, ints, need, settings, zero, like,
-):  # fmt: skip
+def run_steps(addresses, about, t, end, looked, trajectory, scene, records, room, settings, zero, like):
     """Make steps t to end; return the step that is to be made next, why it was not, and how many were made.
 
-    looked: whether MuJoCo has prepared step t already
+    looked: whether MuJoCo has prepared step t already; records: of the last step, of the next, and a spare one
     """
+    model, data, where, margin, scratch = scene
+    (old_floats, old_ints), (new_floats, new_ints), (spare_floats, spare_ints) = records
+    floats, ints, need = room
+    control, residual = trajectory.control, trajectory.residual
     shadow, of_data = about[SHADOW], about[DATA]
     sensed, arena, used = numbers_at(about[SENSED]), words_at(about[ARENA]), words_at(about[USED])
     made = 0
@@ -180,15 +191,15 @@ def run_steps(
         if about[SENSES] > 0:
             call_c(addresses[SENSORS], shadow, of_data, 0, 0)
         call_c(addresses[EULER], shadow, of_data, 0, 0)
-        call_c(addresses[GET_STATE], shadow, of_data, state[t].ctypes.data, about[PHYSICS])
+        call_c(addresses[GET_STATE], shadow, of_data, trajectory.state[t].ctypes.data, about[PHYSICS])
         for i in range(about[SENSES]):
-            sensordata[t, i] = sensed[i]
+            trajectory.sensordata[t, i] = sensed[i]
         residual[t] = found[5][0]
         t += 1
         made += 1
 
         # This step is the last one from now on; the buffer before it is written to next.
-        if warm:
+        if about[WARM] != 0:
             old_floats, old_ints = new_floats, new_ints
         new_floats, new_ints, spare_floats, spare_ints = spare_floats, spare_ints, new_floats, new_ints
     return t, ENDED, made
