@@ -119,8 +119,13 @@ class TakenBack(NamedTuple):
     joints: NDArray[np.int64]
 
 
-def take_back(problem: ContactProblem, found: Constraints, velocity: Array, dt: float, recovery: float) -> TakenBack:
-    """What can be taken back of overlaps and joint errors beside these velocities, the largest at `recovery`."""
+def take_back(
+    problem: ContactProblem, found: Constraints, velocity: Array, dt: float, recovery: float, most: float
+) -> TakenBack:
+    """What can be taken back of overlaps and joint errors beside these velocities, the largest at `recovery`.
+
+    most: of (w · M w)^½, so that what is all but out of reach throws nothing
+    """
     # Contacts that are far from closing have no part in it, nor does dry friction.
     real = np.flatnonzero(found.kind != DRY)
     normal = densified(problem.rows[real, :1], problem.segments[real], problem.m)[:, 0]
@@ -138,6 +143,9 @@ def take_back(problem: ContactProblem, found: Constraints, velocity: Array, dt: 
     wrong = np.concatenate([overlap, np.abs(error)]) > NEGLIGIBLE * worst
     softness = np.where(wrong, SOFT, FIRM)
     w, missing, z = least_squares(rows, asked, softness)
+    length = float(z @ rows.coupling @ z) ** 0.5
+    if length > most:
+        w *= most / length
 
     # What is not taken back, and what presses against it.
     left = np.abs(missing) > NOT_TAKEN_BACK * np.abs(asked).max(initial=0.0)

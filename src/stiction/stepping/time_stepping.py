@@ -26,7 +26,7 @@ from stiction.solutions.contact import certify_contact
 from stiction.solvers.auto import Auto, Bounded
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
-from stiction.stepping.fused import APART, PATIENCE, Fused, Settings, fused_step
+from stiction.stepping.fused import AMPLIFIED, APART, PATIENCE, Fused, Settings, fused_step
 from stiction.stepping.pose import RECOVERY, hit, pose
 from stiction.stepping.report import Report
 from stiction.stepping.restitution import Given, checked
@@ -120,6 +120,11 @@ class TimeStepping:
                 return self.step_still(engine, tried)
         return self.step_apart(engine, law, solver, tried)
 
+    def apart(self, engine: Engine) -> tuple[float, float]:
+        """How fast positions are put right apart from velocities, and the most that this is of (w · M w)^½."""
+        speed = self.recoveries[0]
+        return speed, AMPLIFIED * speed * max(float(engine.model.body_subtreemass[0]), 0.0) ** 0.5
+
     def step_still(self, engine: Engine, made: Fused) -> Report:
         """The rest of a step that was made in one call with nothing taken back: positions are put right apart.
 
@@ -131,7 +136,7 @@ class TimeStepping:
         if wait < OFTEN or wait % SELDOM == 0:
             arrays = made.arrays
             found, problem = arrays.constraints, made.problem(CONE, arrays)
-            taken = take_back(problem, found, arrays.velocity * (dt / span), span, self.recoveries[0])
+            taken = take_back(problem, found, arrays.velocity * (dt / span), span, *self.apart(engine))
             engine.told = names_of(engine.model, data, found, taken)
         advance(engine.shadow, data, engine.senses, engine.joined)
         if taken is not None:
@@ -192,7 +197,7 @@ class TimeStepping:
         if back:
             quiet = solve(still(problem), whole, tolerance=self.tolerance, throw=False)
             if quiet.ok:
-                taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, self.recoveries[0])
+                taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, *self.apart(engine))
                 tried = () if failed is None else failed.trace
                 return quiet._replace(trace=(*tried, *quiet.trace, APART)), taken
             failed = quiet if failed is None else failed
