@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import mujoco
 import numpy as np
 import pytest
 
 import stiction as st
-from stiction.stepping import contradictions
+from stiction.stepping import contradictions, time_stepping
 
 WALLS = """<mujoco><option timestep="0.002"/><worldbody>
   <geom name="left" type="box" pos="-.199 0 .1" size=".1 .1 .1"/>
@@ -27,6 +29,23 @@ def stepped(xml, count, start=None):
         data.qpos[0] = start
     reports = [st.step(model, data) for _ in range(count)]
     return data, reports
+
+
+# A four-bar linkage in a plane, closed twice, whose last axis is out of line by what five decimals leave.
+LINKAGE = """<mujoco><option timestep="0.002" gravity="3 0 -9"/>
+  <default><geom type="capsule" size=".02" contype="0"/></default><worldbody>
+  <body><joint axis="0 1 0"/><geom fromto="0 0 0 0 0 .3"/>
+    <body pos="0 0 .3"><joint axis="0 1 0"/><geom fromto="0 0 0 .4 0 0"/>
+      <body name="end" pos=".4 0 0"><joint axis="0 1 {tilt}"/><geom fromto="0 0 0 0 0 -.3"/></body></body></body>
+</worldbody><equality>
+  <connect body1="end" anchor="0 0 -.3"/><connect body1="end" anchor="0 0 -.3"/>
+</equality></mujoco>"""
+# An arm of two links, all but stretched, whose hand is to follow a target out of its reach.
+STRETCHED = """<mujoco><option timestep="0.002"/><worldbody><body name="target" mocap="true" pos=".6 0 0"/>
+  <body><joint name="shoulder" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".03"/>
+    <body pos=".3 0 0"><joint name="elbow" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".03"/>
+      <body name="hand" pos=".3 0 0"><geom size=".04" contype="0"/></body></body></body>
+</worldbody><equality><connect body1="hand" body2="target" anchor="0 0 0"/></equality></mujoco>"""
 
 
 def test_a_slider_in_two_walls_goes_on():
@@ -125,3 +144,64 @@ def test_an_infinite_recovery_takes_errors_back_at_once():
                         stepper=st.TimeStepping(recovery=np.inf))  # fmt: skip
     sim.step()
     assert sim.data.qpos[0] == pytest.approx(0.001, abs=1e-9)
+
+
+def test_contradicting_steps_are_not_tried_again_and_again():
+    """What has contradicted itself is tried after 1, 3, 7 ... steps; the others solve what is left at once."""
+    _, reports = stepped(WALLS.format(limit=""), 64, start=0.0005)
+    tried = [k for k, report in enumerate(reports) if report.solution.iterations > 3]
+    assert len(tried) <= 7
+    assert all("apart from velocities" in report.solution.trace[-1] for report in reports)
+
+
+def test_contradicting_steps_are_the_same_in_rollouts_and_after_saving(tmp_path):
+    model = mujoco.MjModel.from_xml_string(WALLS.format(limit=""))
+    data = mujoco.MjData(model)
+    data.qpos[0] = 0.0005
+    sim = st.Simulation(st.Scene.of(model))
+    sim.data.qpos[0] = 0.0005
+    rolled = st.rollout(model, mujoco.MjData(model), np.array([[0.0, 0.0005, 0.0]]), nstep=20).state
+    for k in range(20):
+        st.step(model, data)
+        if k == 10:
+            sim.save(tmp_path / "saved.npz")
+            sim = st.Simulation.restore(tmp_path / "saved.npz")
+        sim.step()
+        assert data.qpos[0] == rolled[0, k, 1] == sim.data.qpos[0]
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-7, 1e-5, 3e-5, 8e-5])
+def test_loops_that_the_decimals_of_a_model_close_take_no_enormous_forces(tilt):
+    data, reports = stepped(LINKAGE.format(tilt=tilt), 200)
+    assert all(report.ok for report in reports)
+    assert np.abs(data.qvel).max() > 0.1  # it swings
+    assert max(np.abs(report.solution.joint_impulse).max() for report in reports) <= 1.0
+    assert np.abs(data.efc_pos[: data.ne]).max() <= 1e-4
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.02, 0.1])
+@pytest.mark.parametrize("away", [(0.02, 0.0, 0.0), (0.02, 0.0, 0.02), (-0.01, 0.0, 0.0)])
+def test_what_is_out_of_reach_throws_nothing(bend, away):
+    model = mujoco.MjModel.from_xml_string(STRETCHED)
+    soft, hard = mujoco.MjData(model), mujoco.MjData(model)
+    for data in (soft, hard):
+        data.qpos[:] = -0.5 * bend, bend
+        data.mocap_pos[0] += away
+    fastest = np.zeros(2)
+    for _ in range(200):
+        mujoco.mj_step(model, soft)
+        assert st.step(model, hard).ok
+        fastest = np.maximum(fastest, [np.abs(soft.qvel).max(), np.abs(hard.qvel).max()])
+    assert fastest[1] <= 10.0 * fastest[0]
+
+
+def test_attempts_at_a_step_are_bounded(monkeypatch):
+    """Without the way on that contradictions have, attempts end after the Newton steps that 200 steps are worth."""
+    monkeypatch.setattr(time_stepping, "asks", lambda problem: False)
+    monkeypatch.setattr(time_stepping, "contradict", lambda problem: False)
+    monkeypatch.setattr(time_stepping, "fused_step", lambda *_: (None, None))
+    with pytest.raises(st.SolveFailed) as raised:
+        stepped(WALLS.format(limit=""), 1)
+    words = re.fullmatch(r"no more is tried after (\d+) iterations: 2000 were allowed", raised.value.solution.trace[-1])
+    assert words is not None
+    assert 2000 <= int(words[1]) <= 3000

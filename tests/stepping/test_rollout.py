@@ -276,6 +276,9 @@ def no_way_out(monkeypatch):
     """Overlaps and joints that contradict each other make steps fail, as nothing else does reliably."""
     monkeypatch.setattr("stiction.stepping.time_stepping.asks", lambda problem: False)
     monkeypatch.setattr("stiction.stepping.time_stepping.contradict", lambda problem: False)
+    monkeypatch.setattr(
+        st.TimeStepping, "step_still", lambda self, engine, made: self.step_apart(engine, st.Coulomb(), st.Auto(), None)
+    )
 
 
 def sunk(active="true"):

@@ -65,6 +65,7 @@ def mended_step1(model: Any, data: Any, memory: Memory, search: int = STAGED) ->
         if search != LEANING or not leans(model, memory):
             if not (data.ncon and mend(model, data, memory)):
                 return search
+            data.contact.efc_address[:] = -1  # what is excluded now would keep the rows that it had
             make_constraint(model, data)
             constraint_velocities(model, data)
             return STAGED if search == LEANING else search

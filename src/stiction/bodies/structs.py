@@ -33,7 +33,7 @@ MODEL = (
     "actuator_biasprm", "actuator_damping", "actuator_dampingpoly", "actuator_gear", "actuator_forcelimited",
     "actuator_forcerange", "actuator_outadr", "actuator_outnum", "actuator_group", "geom_dataid", "mesh_vertadr",
     "mesh_vertnum", "mesh_vert", "mesh_graphadr", "mesh_graph", "hfield_nrow", "hfield_ncol", "hfield_size",
-    "hfield_adr", "hfield_data", "flg_surfacevel", "geom_surfacevel", "signature",
+    "hfield_adr", "hfield_data", "flg_surfacevel", "geom_surfacevel", "body_subtreemass", "signature",
 )  # fmt: skip
 DATA = (
     "time", "energy", "ncon", "ne", "nf", "nl", "nefc", "flg_energypos", "flg_energyvel", "flg_subtreevel",

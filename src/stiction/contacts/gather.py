@@ -62,13 +62,14 @@ SAME = 1e-7  # of a radius: contacts closer than this are the same
 CORNERS = 4  # a pair with more contacts is searched for ones that lie between two others
 MOVES, IMMOVABLE = 1e-6, 1e-10  # entries of a normal row: above rounding; rounding, relative to its tangents
 LEAST_LEVER = 1e-13  # m: a normal row with smaller entries is rounding, whatever its tangents are
-MISALIGNED = 1e-5  # entries of a row of a loop, over those of its neighbours, that come from a model's decimals
+MISALIGNED = 1e-4  # entries of a row of a loop, over those of its neighbours, that come from a model's decimals
 MIN_MU = 1e-5  # mjMINMU: MuJoCo's value for friction 0
 PYRAMIDAL = 6  # mjCNSTR_CONTACT_PYRAMIDAL
 
 # Indices of the counts that `measure` writes.
 BLOCKS, VELOCITIES, ENTRIES, CONTACTS, WIDTH, JOINTS, JOINT_WIDTH, DIRECTIONS, CARRIED, SCRATCH = range(10)
-COUNTS = 10
+WAIT, PACE = 10, 11  # of the record of a step, which begins with these counts (`stepping.fused`)
+COUNTS = 12
 
 LATE = "came into being after this data was first stepped: begin with a new Simulation or MjData"
 PROBLEMS = {

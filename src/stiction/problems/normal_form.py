@@ -247,9 +247,10 @@ def whiten_posed(posed, white, dependent, zero):
                 white.runs[i, a] = posed.segments[i, a]
     else:
         rank = hold_joints(posed, white, dependent)
+        reach = reach_of(white.basis, rank)
         for i in range(n):
             put(white.bias, i, given_rate(posed, i, zero))
-            leave_free(posed, white, rank, i)
+            leave_free(posed, white, rank, reach, i)
 
     # Bring contacts to unit size and velocities to units of τ.
     runs = white.runs
@@ -311,10 +312,20 @@ def hold_joints(posed, white, dependent):
     return rank
 
 
+@kernel
+def reach_of(basis, rank):
+    """One past the last velocity that a joint touches: those of dry friction, which come last, are touched by none."""
+    for j in range(basis.shape[1], 0, -1):
+        for u in range(rank):
+            if basis[u, j - 1] != 0.0:
+                return j
+    return 0
+
+
 @in_callers
 @kernel
-def leave_free(posed, white, rank, i):
-    """Project the joints out of contact i; joints with a prescribed rate add to its bias."""
+def leave_free(posed, white, rank, reach, i):
+    """Project the joints out of contact i; joints with a prescribed rate add to its bias. reach: of the joints."""
     m = len(posed.velocity)
     rows, segment, bias = white.rows[i], posed.segments[i], white.bias[i]
 
@@ -327,11 +338,15 @@ def leave_free(posed, white, rank, i):
     size, left = 0.0, 0.0
     for c in range(len(rows)):
         row = rows[c]
-        size += dot(row, row, m)
+        own = dot(row, row, m)
+        size += own
+        if own == 0.0 or dot(row, row, reach) == 0.0:  # limits have no tangents, and dry friction's normal no joint
+            left += own
+            continue
         for _ in range(2):  # twice for safety
             for u in range(rank):
-                along = dot(white.basis[u], row, m)
-                subtract_multiple(row, along, white.basis[u], m)
+                along = dot(white.basis[u], row, reach)
+                subtract_multiple(row, along, white.basis[u], reach)
                 bias[c] += along * white.wanted[u]
         left += dot(row, row, m)
     if left <= DEPENDENT * DEPENDENT * size:

@@ -8,6 +8,7 @@ ended. The law is never changed.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 AIM = 1e-4  # part of the tolerance
 TOLERANCE = 1e-8  # of a certificate, unless another is asked for
 ROUNDING = 1e-15  # the least aim that can be reached
+NEWTON_STEPS = 100  # of a cycle of Newton's method that fails, in the mean
 MANY = 100  # contacts of an island beyond which pyramids, whose answers may take minutes, are not asked
 
 # Solvers to try under each law, the first choice first.
@@ -116,11 +118,24 @@ def aimed_at(aim: float) -> Auto:
 
 
 @dataclass(frozen=True)
-class FirstChoice(Auto):
-    """The same without what `Auto` tries after its first choice has failed."""
+class Bounded(Auto):
+    """The same within limits.
 
-    def aimed(self, tolerance: float) -> FirstChoice:
-        return self if self.aim is not None else FirstChoice(self.aim_of(tolerance))
+    budget: Newton steps and pivots after which nothing more is tried; the last attempt may take somewhat more
+    first: without what `Auto` tries after its first choice has failed
+    """
+
+    budget: float = math.inf
+    first: bool = False
+
+    def aimed(self, tolerance: float) -> Bounded:
+        return self if self.aim is not None else replace(self, aim=self.aim_of(tolerance))
 
     def order(self, problem: BoxLCP | ContactProblem) -> tuple[Attempt, ...]:
-        return super().order(problem)[:1]
+        return super().order(problem)[: 1 if self.first else None]
+
+    def within(self, solver: Solver, left: float) -> Solver:
+        """A solver with as many of its cycles as are left."""
+        if not isinstance(solver, ConeNewton) or left >= NEWTON_STEPS * solver.max_cycles:
+            return solver
+        return replace(solver, max_cycles=max(1, int(left / NEWTON_STEPS)))

@@ -101,10 +101,17 @@ def auto() -> Choice:
 
 def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tolerance: float, ask: Any) -> Any:
     """Ask the solvers of a choice until an answer is certified; the best of them, and what was tried."""
-    best, trace = None, []
+    best, trace, used = None, [], 0
+    budget: float = getattr(choice, "budget", math.inf)
     enough = tolerance if ask is certified_contact else min(tolerance, ENOUGH)
     for attempt in choice.order(problem):
-        found = ask(problem, attempt.solver, begin_of(attempt, problem, start, best), tolerance)
+        if used >= budget:
+            trace.append(f"no more is tried after {used} iterations: {budget:.0f} were allowed")
+            break
+        begin, pivots = begin_of(attempt, problem, start, best)
+        solver = attempt.solver if budget == math.inf else choice.within(attempt.solver, budget - used)  # type: ignore[attr-defined]
+        found = ask(problem, solver, begin, tolerance)
+        used += found.iterations + pivots
         residual = found.certificate.residual
         trace.append(f"{attempt}: {found.status.name.lower()}, residual {residual:.1e}")
         trace += found.trace
@@ -121,18 +128,18 @@ def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tol
 
 def begin_of(
     attempt: Attempt, problem: Any, start: NDArray[np.float64] | None, best: Any
-) -> NDArray[np.float64] | None:
-    """What an attempt begins from."""
+) -> tuple[NDArray[np.float64] | None, int]:
+    """What an attempt begins from, and the pivots that it took to find it."""
     if not attempt.solver.contract.warm or attempt.begin == "afresh":
-        return None
+        return None, 0
     if attempt.begin == "best" and best is not None:
-        return best.impulse  # type: ignore[no-any-return]
+        return best.impulse, 0
     if isinstance(attempt.begin, Law):
         from stiction.solvers.auto import CHAINS
 
         other = CHAINS[attempt.begin.kind][0].solver.propose(problem.replace(law=attempt.begin), None)
-        return other.impulse  # type: ignore[no-any-return]
-    return start
+        return other.impulse, other.iterations
+    return start, 0
 
 
 def contact_by_islands(

@@ -19,10 +19,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag
 
-from stiction.contacts.gather import CONTACT, LIMIT
+from stiction.contacts.gather import CONTACT, DRY, LIMIT
 from stiction.optional import mujoco
+from stiction.problems.contact import densified
 from stiction.problems.lcp import BoxLCP
 from stiction.solvers.solve import solve
 
@@ -39,6 +39,7 @@ NEGLIGIBLE = 1e-3  # part of the largest error that is in order
 EXACT = 1e-7  # ε by which it is seen whether all can be had; smaller ones make solvers fail one after the other
 MISSED = 1e-4  # part of what is asked for that may be missing then
 NOT_TAKEN_BACK = 0.1  # part of what is asked for that is missing where rows contradict others
+FAR = 10.0  # times the speed of recovery: contacts that open by more are left out
 AMPLIFIED = 100.0  # motion, over the sum of what each row asks for by itself, that is as good as a contradiction
 
 
@@ -51,12 +52,19 @@ class Rows(NamedTuple):
     normals: int  # how many come first
 
 
-def rows_of(problem: ContactProblem) -> Rows:
-    rows = np.concatenate([problem.normal, problem.joints])
-    moved = np.linalg.solve(block_diag(*problem.mass_blocks), rows.T).T
+def rows_of(problem: ContactProblem, normal: Array) -> Rows:
+    """Of these normal rows and all bilateral ones; normal: (k, m)."""
+    assert problem.mass is not None
+    rows = np.concatenate([normal, problem.joints])
+    moved, trees, mass = np.zeros_like(rows), problem.trees, problem.mass.ravel()
+    place = np.append(0, np.cumsum(np.diff(trees) ** 2))
+    for b in np.unique(np.searchsorted(trees, np.flatnonzero(rows.any(axis=0)), side="right") - 1):
+        start, end = trees[b], trees[b + 1]
+        block = mass[place[b] : place[b + 1]].reshape(end - start, end - start)
+        moved[:, start:end] = np.linalg.solve(block, rows[:, start:end].T).T
     size = np.sqrt(np.einsum("im,im->i", rows, moved))
     size = np.where(size > 0.0, size, 1.0)
-    return Rows(moved / size[:, None], (rows @ moved.T) / np.outer(size, size), size, problem.n)
+    return Rows(moved / size[:, None], (rows @ moved.T) / np.outer(size, size), size, len(normal))
 
 
 def least_squares(rows: Rows, asked: Array, softness: Array) -> tuple[Array, Array, Array]:
@@ -85,7 +93,7 @@ def contradict(problem: ContactProblem) -> bool:
     """Whether no velocity, or only an absurd one, does what is asked; friction, which never hinders it, is left out."""
     if problem.mass is None or not asks(problem):
         return False
-    rows, asked = rows_of(problem), demands(problem)
+    rows, asked = rows_of(problem, problem.normal), demands(problem)
     most = float(np.abs(np.append(asked[problem.n :], np.maximum(asked[: problem.n], 0.0))).max(initial=0.0))
     if problem.contradicting_joints.size:
         return True
@@ -111,23 +119,39 @@ class TakenBack(NamedTuple):
     joints: NDArray[np.int64]
 
 
-def take_back(problem: ContactProblem, found: Constraints, velocity: Array, dt: float, recovery: float) -> TakenBack:
-    """What can be taken back of overlaps and joint errors beside these velocities, the largest at `recovery`."""
-    rows, speed = rows_of(problem), found.gap / dt
+def take_back(
+    problem: ContactProblem, found: Constraints, velocity: Array, dt: float, recovery: float, most: float
+) -> TakenBack:
+    """What can be taken back of overlaps and joint errors beside these velocities, the largest at `recovery`.
+
+    most: of (w · M w)^½, so that what is all but out of reach throws nothing
+    """
+    # Contacts that are far from closing have no part in it, nor does dry friction.
+    real = np.flatnonzero(found.kind != DRY)
+    normal = densified(problem.rows[real, :1], problem.segments[real], problem.m)[:, 0]
+    speed, moving = found.gap[real] / dt, normal @ velocity
+    near = np.flatnonzero(speed + moving <= FAR * recovery)
+    normal, speed, moving, real = normal[near], speed[near], moving[near], real[near]
+    rows = rows_of(problem, normal)
+
+    # What is asked for: errors at one share of their size, and that nothing that is in order is undone.
     overlap, error = np.maximum(-speed, 0.0), found.joint_gap / dt
     worst = float(np.append(overlap, np.abs(error)).max(initial=0.0))
     share = min(1.0, recovery / worst) if worst > 0.0 else 1.0
-    gap = np.where(speed < 0.0, share * speed, speed) + problem.normal @ velocity
+    gap = np.where(speed < 0.0, share * speed, speed) + moving
     asked = -np.concatenate([gap, share * error])
     wrong = np.concatenate([overlap, np.abs(error)]) > NEGLIGIBLE * worst
     softness = np.where(wrong, SOFT, FIRM)
     w, missing, z = least_squares(rows, asked, softness)
+    length = float(z @ rows.coupling @ z) ** 0.5
+    if length > most:
+        w *= most / length
 
     # What is not taken back, and what presses against it.
     left = np.abs(missing) > NOT_TAKEN_BACK * np.abs(asked).max(initial=0.0)
     if left.any():
         left |= np.abs(z) > NOT_TAKEN_BACK * np.abs(z).max()
-    return TakenBack(w, np.flatnonzero(left[: problem.n]), np.flatnonzero(left[problem.n :]))
+    return TakenBack(w, real[left[: len(real)]], np.flatnonzero(left[len(real) :]))
 
 
 def names_of(model: Any, data: Any, found: Constraints, taken: TakenBack) -> tuple[str, ...]:

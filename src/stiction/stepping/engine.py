@@ -106,6 +106,7 @@ class Engine:
         self.last: Step | None = None
         self.problem: ContactProblem | None = None
         self.returned: tuple[Given, Table] | None = None
+        self.told: tuple[str, ...] = ()  # what contradicted what when positions were last put right
         # Numbers that `fused.make_step` found to need: floats and ints of a step, floats and ints to work on.
         self.need = np.array([0, COUNTS, 0, 0])
         self.sizes, self.floats, self.ints = (0, COUNTS), np.empty(0), np.empty(0, np.int64)
@@ -214,8 +215,9 @@ class Engine:
         return start
 
     def keep(self, found: Constraints, impulse: NDArray[np.float64]) -> None:
-        """Remember a step."""
-        self.last = Step.of(found, impulse)
+        """Remember a step; the pace of those before it, but not for how long they were to be taken apart."""
+        pace = 0 if self.last is None else self.last.kept[1]
+        self.last = Step.of(found, impulse, (0, pace))
 
     @property
     def gathered(self) -> Constraints | None:

@@ -4,6 +4,11 @@ Coulomb's law on the cone, no restitution: constraints are gathered, matched wit
 solved by Newton's method from the last impulses, judged, and written back, by the same kernels that `gather`, `match`,
 `pose`, `solve` and `write_back` call one by one. An answer that is not certified is not written: the record of the step
 is handed on, with the best impulses found.
+
+Where overlaps or joint errors are to be taken back and that fails, the same is tried with nothing taken back; what is
+left is to be moved apart from the velocities (`contradictions`). The next steps begin with this, twice as many after
+each failure in a row. A record also keeps how many Newton steps a step takes, as a running median: attempts that fail
+are bounded by it.
 """
 
 from __future__ import annotations
@@ -15,16 +20,20 @@ import numpy as np
 
 from stiction.arrays.ahead import ahead
 from stiction.arrays.compiled import kernel
+from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, Ints, cut, layout
 from stiction.arrays.vectors import ZEROS
+from stiction.bodies.pointers import floats as numbers_at
 from stiction.contacts.gather import (
     CONTACTS,
     COUNTS,
     DIRECTIONS,
     ENTRIES,
     JOINTS,
+    PACE,
     SCRATCH,
     VELOCITIES,
+    WAIT,
     WIDTH,
     fill,
     measure,
@@ -32,7 +41,7 @@ from stiction.contacts.gather import (
 from stiction.contacts.identity import carry
 from stiction.contacts.write_back import WRITTEN, write
 from stiction.problems.laws import Coulomb, LawNumbers
-from stiction.problems.normal_form import LOOSELY, Posed, White, make_consistent, trim, whiten_posed
+from stiction.problems.normal_form import LOOSELY, Posed, White, make_consistent, trim, whiten_posed, whiten_velocity
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, Judging, judge_problem
@@ -40,7 +49,7 @@ from stiction.solutions.contact_laws import sample as judging_sample
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sample, sizes
 from stiction.stepping.engine import direct
-from stiction.stepping.pose import set_joints, set_rates
+from stiction.stepping.pose import RECOVERY, set_joints, set_rates
 from stiction.stepping.record import EMPTY, Step, record, room
 from stiction.stepping.report import Report
 
@@ -52,8 +61,11 @@ if TYPE_CHECKING:
 
 CYCLES = 4  # Newton restarts tried here; harder problems go through `solve`
 STEPS = 80  # Newton steps in each
-DONE, UNCERTIFIED, UNFIT, MORE_ROOM, TOO_WIDE = range(5)
+AMPLIFIED = 3.0  # speed, over the one asked for, at which what is taken back throws bodies away
+PATIENCE = 6  # after that many failures in a row, what contradicts is not tried for 2^6 - 1 steps
+DONE, UNCERTIFIED, UNFIT, MORE_ROOM, TOO_WIDE, STILL = range(6)
 NO_CERTIFICATE = (np.nan, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+APART = "overlaps and joint errors are taken back apart from velocities"  # of a trace
 empty, INTEGER = np.empty, np.dtype(np.int64)
 
 
@@ -68,15 +80,16 @@ class Settings(NamedTuple):
 
 
 class Fused(Step):
-    """A step that was made in one call; builds its `ContactSolution` when asked."""
+    """A step that was made in one call; builds its `ContactSolution` when asked. still: with nothing taken back."""
 
-    __slots__ = ("judged", "settings", "steps")
+    __slots__ = ("judged", "settings", "steps", "still")
 
     def __init__(
         self, floats: NDArray[np.float64], ints: NDArray[np.int64], judged: tuple[Any, ...], steps: int,
-        settings: Settings,
+        settings: Settings, still: bool = False,
     ) -> None:  # fmt: skip
         self.floats, self.ints, self.judged, self.steps, self.settings = floats, ints, judged, steps, settings
+        self.still = still
 
     @property
     def certificate(self) -> ContactCertificate:
@@ -91,7 +104,9 @@ class Fused(Step):
     def solution(self, arrays: Record | None = None) -> ContactSolution:
         """With the problem that was solved; arrays: these, if they are at hand."""
         step, certificate = self.arrays if arrays is None else arrays, self.certificate
-        trace = (f"ConeNewton: solved, residual {certificate.residual:.1e}",)
+        trace: tuple[str, ...] = (f"ConeNewton: solved, residual {certificate.residual:.1e}",)
+        if self.still:
+            trace += (APART,)
         return ContactSolution(
             Status.SOLVED, step.velocity, step.impulse, step.joint_impulse, step.mode, step.contact_velocity,
             certificate, self.steps, ConeNewton(tolerance=self.settings.aim), self.settings.tolerance, None, trace,
@@ -100,7 +115,10 @@ class Fused(Step):
 
 
 def fused_step(engine: Engine, settings: Settings, warm: bool) -> tuple[Report | None, Step | None]:
-    """Make the step that MuJoCo has prepared, but for moving on; or hand on as much of it as there is."""
+    """Make the step that MuJoCo has prepared, but for moving on; or hand on as much of it as there is.
+
+    A step with nothing taken back (`Fused.still`) comes without a report, and is not remembered yet.
+    """
     model, data, where = engine.memory
     old = engine.last if warm and engine.last is not None else EMPTY
     while True:
@@ -123,7 +141,9 @@ def fused_step(engine: Engine, settings: Settings, warm: bool) -> tuple[Report |
         return None, Step(floats, ints)
     if status == UNFIT:
         return None, None
-    made = Fused(floats, ints, judged, steps, settings)
+    made = Fused(floats, ints, judged, steps, settings, status == STILL)
+    if status == STILL:
+        return None, made
     engine.problem, engine.last = None, made
     return Report(time, potential, kinetic, made), made
 
@@ -205,44 +225,106 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     fill(model, data, where, kept, constraints, work.blocks)
     carry(model, last.constraints, last.impulse, constraints, work.taken, work.previous, work.start)
 
-    # Pose: the rates at which gaps may close and joint errors are corrected.
-    nothing = work.floats[:0]
-    set_rates(constraints, dt, settings.recovery, nothing, nothing, step.gap_rate)
-    set_joints(constraints, dt, settings.joint_recovery, step.joint_rows, step.joint_rate)
-    posed = Posed(
-        constraints.mass, constraints.starts, constraints.free,
-        constraints.rows, constraints.segments, constraints.friction,
-        step.gap_rate, step.joint_rows, step.joint_rate, constraints.surface,
-    )  # fmt: skip
+    # Whole first, unless it has contradicted itself in the last steps.
+    failures, wait = old_ints[WAIT] >> PATIENCE, old_ints[WAIT] & ((1 << PATIENCE) - 1)
+    still, total = wait > 0, 0
+    while True:
+        # Pose: the rates at which gaps may close and joint errors are corrected.
+        nothing = work.floats[:0]
+        set_rates(constraints, dt, 0.0 if still else settings.recovery, nothing, nothing, step.gap_rate)
+        set_joints(constraints, dt, 0.0 if still else settings.joint_recovery, step.joint_rows, step.joint_rate)
+        posed = Posed(
+            constraints.mass, constraints.starts, constraints.free,
+            constraints.rows, constraints.segments, constraints.friction,
+            step.gap_rate, step.joint_rows, step.joint_rate, constraints.surface,
+        )  # fmt: skip
 
-    # Whiten: the normal form; redundant joints follow the independent ones.
-    white = work.white
-    tau, rank = whiten_posed(posed, white, LOOSELY, zero)
-    if tau < 0.0:
-        return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
-    if j > 0:
-        make_consistent(white, rank, step.joint_rows, step.joint_rate)
-    trim(white.rows, white.runs)
+        # Whiten: the normal form; redundant joints follow the independent ones.
+        white = work.white
+        tau, rank = whiten_posed(posed, white, LOOSELY, zero)
+        if tau < 0.0:
+            return UNFIT, total, 0.0, 0.0, 0.0, NO_CERTIFICATE
+        if j > 0:
+            make_consistent(white, rank, step.joint_rows, step.joint_rate)
+        trim(white.rows, white.runs)
 
-    # Propose: impulses, and the velocities that they cause.
-    given = Given(
-        white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, settings.apart
-    )  # fmt: skip
-    _, steps, _ = cone_newton(
-        given, tau, work.start, CYCLES, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
-    )
-    respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse, zero)
+        # Propose: impulses, and the velocities that they cause.
+        given = Given(
+            white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, settings.apart
+        )  # fmt: skip
+        cycles = 1 if failures > 0 and not still else CYCLES
+        _, steps, _ = cone_newton(
+            given, tau, work.start, cycles, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
+        )
+        total += steps
+        respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse, zero)
 
-    # Judge: an answer that is not certified is not written.
-    law, unknown = LawNumbers(CONE, 0, 0.0, False, 1.0, settings.apart), cut(nothing, 0, (0, 2))
-    judged = judge_problem(
-        law, posed.friction, unknown, posed, white, work.judging, step.velocity, step.impulse, step.joint_impulse,
-        step.contact_velocity, step.mode, zero,
-    )  # fmt: skip
-    if not judged[0] <= settings.tolerance:
-        return UNCERTIFIED, steps, 0.0, 0.0, 0.0, judged
+        # Judge: an answer that is not certified is not written.
+        law, unknown = LawNumbers(CONE, 0, 0.0, False, 1.0, settings.apart), cut(nothing, 0, (0, 2))
+        judged = judge_problem(
+            law, posed.friction, unknown, posed, white, work.judging, step.velocity, step.impulse, step.joint_impulse,
+            step.contact_velocity, step.mode, zero,
+        )  # fmt: skip
+        solved, asked = judged[0] <= settings.tolerance, takes_back(step.gap_rate, step.joint_rate)
+        thrown = asked > 0.0 and not still and is_amplified(model, posed, white, asked, step, work.response.x)
+        if solved and not thrown:
+            break
+        if still:
+            return UNFIT, total, 0.0, 0.0, 0.0, judged
+        if asked == 0.0:
+            return UNCERTIFIED, total, 0.0, 0.0, 0.0, judged
+        still, failures = True, min(failures + 1, PATIENCE)
+        wait = 1 << failures
+
+    # What the next step is to know: how long nothing is taken back, and the running median of Newton steps.
+    still = still and is_wrong(constraints)
+    new_ints[WAIT] = (failures << PATIENCE) + wait - 1 if still else 0
+    new_ints[PACE] = old_ints[PACE] + (1 if total > old_ints[PACE] else -1 if total < old_ints[PACE] else 0)
 
     # Write: forces and velocities, into MuJoCo's own arrays.
     if write(model, data, where, constraints, step.velocity, step.impulse, step.joint_impulse) != WRITTEN:
-        return UNFIT, steps, 0.0, 0.0, 0.0, judged
-    return DONE, steps, d.time + dt, d.energy[0], d.energy[1], judged
+        return UNFIT, total, 0.0, 0.0, 0.0, judged
+    return STILL if still else DONE, total, d.time + dt, d.energy[0], d.energy[1], judged
+
+
+@kernel
+def takes_back(gap_rate, joint_rate):
+    """The largest speed at which anything is to be taken back, or moved; 0 if nothing is."""
+    most = 0.0
+    for i in range(len(gap_rate)):
+        most = max(most, -gap_rate[i])
+    for i in range(len(joint_rate)):
+        most = max(most, abs(joint_rate[i]))
+    return most
+
+
+@kernel
+def is_amplified(model, posed, white, asked, step, x):
+    """Whether velocities have far more energy than without contact, and than if all bodies moved at the speed asked.
+
+    Overlaps that nearly contradict each other, and arms that are nearly stretched, ask for that: in a step, what is to
+    be taken back would throw bodies away. x: (m,) scratch
+    """
+    m = model[0]
+    before = speed_of(posed, white, posed.velocity, m.nv, x)
+    after = speed_of(posed, white, step.velocity, m.nv, x)
+    return after > before + AMPLIFIED * max(asked, RECOVERY) * numbers_at(m.body_subtreemass)[0] ** 0.5
+
+
+@kernel
+def speed_of(posed, white, velocity, count, x):
+    """The square root of twice the kinetic energy of the first velocities."""
+    whiten_velocity(white.factor, posed.trees, velocity, x)
+    return dot(x, x, count) ** 0.5
+
+
+@kernel
+def is_wrong(constraints):
+    """Whether anything overlaps, or a joint has an error."""
+    for i in range(len(constraints.gap)):
+        if constraints.gap[i] < 0.0:
+            return True
+    for i in range(len(constraints.joint_gap)):
+        if constraints.joint_gap[i] != 0.0:
+            return True
+    return False

@@ -27,7 +27,17 @@ from stiction.bodies.structs import Struct
 from stiction.contacts.margins import begin as begin_kernel
 from stiction.optional import mujoco
 from stiction.stepping.engine import direct
-from stiction.stepping.fused import DONE, MORE_ROOM, NO_CERTIFICATE, TOO_WIDE, UNCERTIFIED, UNFIT, make_step
+from stiction.stepping.fused import (
+    DONE,
+    MORE_ROOM,
+    NO_CERTIFICATE,
+    STILL,
+    TOO_WIDE,
+    UNCERTIFIED,
+    UNFIT,
+    Fused,
+    make_step,
+)
 from stiction.stepping.record import EMPTY, Step
 from stiction.stepping.time_stepping import CONE, TimeStepping
 
@@ -118,7 +128,7 @@ class Loop:
             )  # fmt: skip
             if self.call is None:
                 self.call = direct(run_steps, *given)
-            t, why, made = self.call(*given)
+            t, made, why, found = self.call(*given)
             if made % 2 == 1:
                 self.buffers.reverse()
             if made:
@@ -129,9 +139,11 @@ class Loop:
                 break
             engine.make_room()
             looked = True
-        if why != UNCERTIFIED:
+        if why not in (UNCERTIFIED, STILL):
             return t, UNFIT if why == TOO_WIDE else why, None
         tried = Step(*self.buffers[0])
+        if why == STILL:
+            tried = Fused(*self.buffers[0], found[5], found[1], self.settings, True)
         self.buffers[0] = buffers(engine)
         return t, why, tried
 
@@ -151,7 +163,7 @@ def place(name: str) -> int:
 
 @without_lock
 def run_steps(addresses, about, t, end, looked, trajectory, scene, records, room, settings, zero, like):
-    """Make steps t to end; return the step that is to be made next, why it was not, and how many were made.
+    """Make steps t to end; return the step that is to be made next, how many were made, why no more, and what of it.
 
     looked: whether MuJoCo has prepared step t already; records: of the last step, of the next, and a spare one
     """
@@ -166,11 +178,11 @@ def run_steps(addresses, about, t, end, looked, trajectory, scene, records, room
         # Look: the control, then all that comes before the constraints are solved.
         if not looked:
             if 2 * used[0] > arena[0] or arena[0] - used[0] < ROOM:
-                return t, CROWDED, made
+                return t, made, CROWDED, like
             if about[CONTROLS] > 0 and control.size > 0:
                 call_c(addresses[SET_STATE], shadow, of_data, control[t].ctypes.data, about[SPEC])
             if call_begin(addresses[BEGIN], 0, where, model, data, margin, scratch) != FIT:
-                return t, REFUSED, made
+                return t, made, REFUSED, like
             call_c(addresses[STEP1], shadow, of_data, 0, 0)
             if about[ACTS] != 0:
                 call_c(addresses[ACTUATION], shadow, of_data, 0, 0)
@@ -183,7 +195,7 @@ def run_steps(addresses, about, t, end, looked, trajectory, scene, records, room
             settings, zero,
         )  # fmt: skip
         if found[0] != DONE:
-            return t, found[0], made
+            return t, made, found[0], found
 
         # Advance, and keep what came of it.
         if about[JOINED] != 0:
@@ -202,4 +214,4 @@ def run_steps(addresses, about, t, end, looked, trajectory, scene, records, room
         if about[WARM] != 0:
             old_floats, old_ints = new_floats, new_ints
         new_floats, new_ints, spare_floats, spare_ints = spare_floats, spare_ints, new_floats, new_ints
-    return t, ENDED, made
+    return t, made, ENDED, like

@@ -12,7 +12,7 @@ import numpy as np
 
 from stiction.arrays.compiled import shared
 from stiction.arrays.layout import Floats, Ints, layout
-from stiction.contacts.gather import COUNTS, LENGTHS, Constraints
+from stiction.contacts.gather import COUNTS, LENGTHS, PACE, WAIT, Constraints
 from stiction.problems.contact import ContactProblem
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ class Step:
         self.floats, self.ints = floats, ints
 
     @classmethod
-    def of(cls, found: Constraints, impulse: NDArray[np.float64]) -> Step:
-        """A step that was not made in one call; of its answer only the impulses are kept."""
-        counts = np.array([*lengths(found), 0])
+    def of(cls, found: Constraints, impulse: NDArray[np.float64], kept: tuple[int, int] = (0, 0)) -> Step:
+        """A step that was not made in one call; of its answer only the impulses are kept. kept: WAIT and PACE."""
+        counts = np.array([*lengths(found), 0, *kept])
         floats, ints = room(counts)
         step = cls(np.zeros(floats), np.concatenate([counts, np.zeros(ints - COUNTS, np.int64)]))
         step.arrays.impulse[:] = impulse
@@ -90,6 +90,11 @@ class Step:
     def impulse(self) -> NDArray[np.float64]:
         """(n, d) in N s."""
         return self.arrays.impulse
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """What the next step knows of this one besides: WAIT and PACE (`stepping.fused`)."""
+        return int(self.ints[WAIT]), int(self.ints[PACE])
 
     def problem(self, law: Law, arrays: Record | None = None) -> ContactProblem:
         """The contact problem that was posed; arrays: these, if they are at hand."""

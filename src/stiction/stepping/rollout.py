@@ -25,7 +25,7 @@ from stiction.errors import InvalidScene, SolveFailed, StictionError
 from stiction.optional import mujoco
 from stiction.stepping.choices import check_law, check_stepper
 from stiction.stepping.engine import Engine, alone
-from stiction.stepping.fused import UNCERTIFIED, UNFIT
+from stiction.stepping.fused import UNCERTIFIED, UNFIT, Fused
 from stiction.stepping.loop import ENDED, Loop, can_loop
 from stiction.stepping.time_stepping import CONE, DEFAULT, TimeStepping
 
@@ -412,6 +412,8 @@ class Roller:
         engine, how = self.engine, self.how
         if why in (UNCERTIFIED, UNFIT) and self.loop is not None and self.proven:
             return how.stepper.step_apart(engine, how.law, how.solver, tried)
+        if isinstance(tried, Fused):
+            return how.stepper.step_still(engine, tried)
         if control.size:
             mj.mj_setState(engine.model, engine.data, control[t], how.spec)
         return how.stepper.step(engine, how.law, how.solver)

@@ -100,8 +100,8 @@ def arrays_of(found: Constraints) -> dict[str, NDArray[Any]]:
     return {"counts": np.array([*lengths(found), 0, len(floats), len(ints)]), "floats": floats, "ints": ints}
 
 
-def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.float64]]:
-    """What the last step found, and its impulses, if the arrays hold what `counts` says: kernels do not ask."""
+def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.float64], tuple[int, int]]:
+    """What `Step.of` needs to make the last step, if the arrays hold what `counts` says: kernels do not ask."""
     kinds = {"counts": np.int64, "floats": np.float64, "ints": np.int64}
     counts, floats, ints = (fields[name] for name in kinds)
     for name, kind in kinds.items():
@@ -120,4 +120,7 @@ def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.
     found, impulse = views(*own, floats, ints), fields["impulse"]
     if impulse.shape != found.rows.shape[:2] or impulse.dtype != np.float64:
         raise InvalidScene(f"impulse must have shape {found.rows.shape[:2]}, got {impulse.shape}")
-    return found, impulse
+    kept = fields.get("kept", np.zeros(2, np.int64))  # older files have none
+    if kept.shape != (2,) or kept.dtype != np.int64 or (kept < 0).any() or (kept > MOST).any():
+        raise InvalidScene(f"kept must be 2 numbers from 0 to {MOST}")
+    return found, impulse, (int(kept[0]), int(kept[1]))

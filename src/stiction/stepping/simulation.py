@@ -18,6 +18,7 @@ from stiction.stepping import saved
 from stiction.stepping.choices import check_law, check_solver, check_stepper
 from stiction.stepping.contacts import Contacts
 from stiction.stepping.engine import Engine, alone
+from stiction.stepping.record import Step
 from stiction.stepping.rollout import rolled
 from stiction.stepping.time_stepping import CONE, DEFAULT, TimeStepping
 
@@ -189,7 +190,7 @@ class Simulation:
             "scene": json.dumps({"margin": self.scene.margin, "ignore": list(self.scene.ignore)}),
         }
         if gathered is not None:
-            fields |= saved.arrays_of(gathered)
+            fields |= saved.arrays_of(gathered) | {"kept": np.array(self.engine.last.kept)}  # type: ignore[union-attr]
         write_arrays(Path(path), saved.sealed(fields))
 
     @classmethod
@@ -217,5 +218,5 @@ class Simulation:
         simulation.data.qacc[:] = fields["acceleration"]
         simulation.engine = Engine(scene, simulation.data)
         if "counts" in fields:
-            simulation.engine.keep(*saved.last_step(fields))
+            simulation.engine.last = Step.of(*saved.last_step(fields))
         return simulation

@@ -14,7 +14,7 @@ took, and solves once more.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +23,10 @@ from stiction.bodies.stages import advance, move
 from stiction.errors import InvalidProblem, SolveFailed
 from stiction.problems.laws import Coulomb
 from stiction.solutions.contact import certify_contact
-from stiction.solvers.auto import Auto, FirstChoice
+from stiction.solvers.auto import Auto, Bounded
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
-from stiction.stepping.fused import Settings, fused_step
+from stiction.stepping.fused import AMPLIFIED, APART, PATIENCE, Fused, Settings, fused_step
 from stiction.stepping.pose import RECOVERY, hit, pose
 from stiction.stepping.report import Report
 from stiction.stepping.restitution import Given, checked
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 CONE = Coulomb()
 NOTHING = np.zeros(0)
 DEFAULT = Auto()
+MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
+REST = 10  # Newton steps that all else of a step is worth: kinematics, collisions, whitening, judging
+OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in a row; steps from then on
 FASTEST = 1e10  # m/s: an infinite recovery takes errors back within a step
 
 
@@ -113,7 +116,33 @@ class TimeStepping:
             if report is not None:
                 advance(engine.shadow, engine.data, engine.senses, engine.joined)
                 return report
+            if isinstance(tried, Fused):
+                return self.step_still(engine, tried)
         return self.step_apart(engine, law, solver, tried)
+
+    def apart(self, engine: Engine) -> tuple[float, float]:
+        """How fast positions are put right apart from velocities, and the most that this is of (w · M w)^½."""
+        speed = self.recoveries[0]
+        return speed, AMPLIFIED * speed * max(float(engine.model.body_subtreemass[0]), 0.0) ** 0.5
+
+    def step_still(self, engine: Engine, made: Fused) -> Report:
+        """The rest of a step that was made in one call with nothing taken back: positions are put right apart.
+
+        Where that has gone on for long they are in every fourth step, by as much.
+        """
+        data, dt, (wait, _) = engine.data, engine.model.opt.timestep, made.kept
+        potential, kinetic = data.energy.tolist()
+        span, taken = dt if wait < OFTEN else SELDOM * dt, None
+        if wait < OFTEN or wait % SELDOM == 0:
+            arrays = made.arrays
+            found, problem = arrays.constraints, made.problem(CONE, arrays)
+            taken = take_back(problem, found, arrays.velocity * (dt / span), span, *self.apart(engine))
+            engine.told = names_of(engine.model, data, found, taken)
+        advance(engine.shadow, data, engine.senses, engine.joined)
+        if taken is not None:
+            move(engine.shadow, data, taken.velocity, span)
+        engine.problem, engine.last = None, made
+        return Report(data.time, potential, kinetic, made, engine.told)
 
     def step_apart(self, engine: Engine, law: Law, solver: Any, tried: Step | None) -> Report:
         """The same verb by verb, for all laws, solvers and impacts; tried: a fused step that was not certified."""
@@ -150,26 +179,30 @@ class TimeStepping:
         """The answer to go on with, and what is taken back apart from it where overlaps and joints contradict.
 
         Where anything is to be taken back, only the first choice of solvers is asked to do it with the velocities: the
-        others, which may take a hundred times as long, are asked if it cannot be done apart from them either.
+        others, which may take a hundred times as long, are asked if it cannot be done apart from them either. All of
+        them together may take as long as MEDIANS steps of this run.
 
         doubtful: whether one attempt has failed already
         """
         failed, back = None, problem.mass is not None and asks(problem)
-        asked = FirstChoice(solver.aim) if back and isinstance(solver, Auto) else solver
+        whole: Any = solver
+        if isinstance(solver, Auto):
+            pace = 0 if engine.last is None else engine.last.kept[1]
+            whole = Bounded(solver.aim, MEDIANS * (pace + REST))
+        asked = replace(whole, first=True) if back and isinstance(solver, Auto) else whole
         if not (doubtful and contradict(problem)):
             failed = solve(problem, asked, start=start, tolerance=self.tolerance, throw=False)
             if failed.ok:
                 return failed, None
         if back:
-            quiet = solve(still(problem), solver, tolerance=self.tolerance, throw=False)
+            quiet = solve(still(problem), whole, tolerance=self.tolerance, throw=False)
             if quiet.ok:
-                taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, self.recoveries[0])
+                taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, *self.apart(engine))
                 tried = () if failed is None else failed.trace
-                line = "overlaps and joint errors are taken back apart from velocities"
-                return quiet._replace(trace=(*tried, *quiet.trace, line)), taken
+                return quiet._replace(trace=(*tried, *quiet.trace, APART)), taken
             failed = quiet if failed is None else failed
-        if asked is not solver:
-            failed = solve(problem, solver, start=start, tolerance=self.tolerance, throw=False)
+        if asked is not whole:
+            failed = solve(problem, whole, start=start, tolerance=self.tolerance, throw=False)
             if failed.ok:
                 return failed, None
         assert failed is not None

@@ -46,7 +46,7 @@ from stiction.solvers.contact.cone_newton.one_contact import (
 )
 from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
 from stiction.solvers.contact.cone_newton.step import Search, newton
-from stiction.solvers.contact.cone_newton.system import OPEN, System
+from stiction.solvers.contact.cone_newton.system import OPEN, System, core_of
 from stiction.solvers.contact.cone_newton.tolerances import (
     BURDEN,
     CORRECTIONS,
@@ -229,6 +229,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     whole = Whole(given.rows, segments, offset, given.friction)
     enough = survey(given, tau, tolerance, offset, weight, zero)
     warm = begin_at(start, given.scale, tau, p)
+    system.core[0] = m if b > 0 else core_of(given.rows, segments, m)
     if b > 0:
         order_bodies(segments, system.blocks)
 

@@ -35,6 +35,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     NEAR,
     PROGRESS,
     REFINEMENTS,
+    SAME,
     SMALLEST_EPSILON,
     TRIALS,
     WATCHDOG,
@@ -125,6 +126,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
 
         # Accept the step; keep the best impulses.
         now, trial = trial, now
+        circles = was_there(merit, merits)
         merits[step % MERITS] = merit
         if not largest < DIVERGED:
             return least, step
@@ -132,7 +134,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
         if largest < least:
             least = largest
             copy_rows(now.p, search.best)
-        if gained <= fair and least > GAIN * gained:
+        if circles or (gained <= fair and least > GAIN * gained):
             return least, step
         # After a full step that repeats the active set the map is smooth: soften less. Else as at first.
         soft = max(CUT * soft, LEAST_SOFTNESS) if changed == 0 and length == 1.0 and largest < before else softness
@@ -258,6 +260,15 @@ def remember_only(merit, merits):
     for k in range(MERITS):
         merits[k] = -1.0
     merits[0] = merit
+
+
+@kernel
+def was_there(merit, merits):
+    """Whether one of the last merits was the same, to SAME: Newton's method goes in circles, or nowhere."""
+    for k in range(MERITS):
+        if abs(merits[k] - merit) <= SAME * merit:
+            return True
+    return False
 
 
 @kernel

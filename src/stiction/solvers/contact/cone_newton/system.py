@@ -2,6 +2,10 @@
 
 It has as many unknowns as there are velocities, for any number of contacts. For free bodies it is stored by blocks (see
 `blocks`), otherwise as a dense matrix, with partial pivoting within the band of nonzero entries.
+
+Velocities that one contact alone has, as its normal, are eliminated beforehand (dry friction adds one a joint; they
+come last). Their rows of the matrix have a diagonal entry only, since velocities along tangents change no normal
+impulse: `core` velocities are left, and the columns that couple them are kept where these rows have zeros.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ class System(NamedTuple):
     right: Array[Floats, "m"]  # right-hand side, then solution
     reach: Array[Ints, "m"]  # one past the last entry of each row of the matrix that is not zero
     pivots: Array[Ints, "m"]
+    core: Array[Ints, 1]  # how many velocities the system has after these
     blocks: Blocks  # the same matrix by blocks, used instead of `matrix` if not empty
 
 
@@ -67,18 +72,96 @@ def solve_again(system, x):
 def assemble(contacts, system):
     """matrix = I + sum of L_iᵀ slope_i L_i."""
     # The identity.
-    matrix, reach = system.matrix, system.reach
-    m = len(reach)
-    for j in range(m):
-        for k in range(m):
+    matrix, reach, core = system.matrix, system.reach, system.core[0]
+    for j in range(len(reach)):
+        for k in range(core):
             matrix[j, k] = 0.0
         matrix[j, j] = 1.0
         reach[j] = j + 1
 
-    # Closed contacts.
-    for i in range(len(system.mode)):
-        if system.mode[i] != OPEN:
+    # Contacts with a velocity of their own: the upper triangle, then the lower one.
+    n, m = len(system.mode), len(reach)
+    if core < m:
+        for i in range(n):
+            own = own_velocity(contacts.segments[i])
+            if own >= core and system.mode[i] != OPEN:
+                add_dry(contacts.rows[i], contacts.segments[i], system.slope, i, own, core, matrix, reach)
+        for j in range(core):
+            for k in range(j + 1, reach[j]):
+                matrix[k, j] = matrix[j, k]
+                reach[k] = max(reach[k], reach[j])
+
+    # The other closed contacts.
+    for i in range(n):
+        if system.mode[i] != OPEN and (core == m or own_velocity(contacts.segments[i]) < core):
             add_contact(contacts.rows[i], contacts.segments[i], system.slope, i, contacts.zero, matrix, reach)
+
+
+@kernel
+def own_velocity(segment):
+    """The last velocity that a contact touches: its own, if it has one."""
+    return max(segment[0] + segment[1], segment[2] + segment[3]) - 1
+
+
+@kernel
+def core_of(rows, segments, m):
+    """How many velocities are left besides those at the end that one contact alone has, as its normal."""
+    # Of the last contacts each has the next velocity from the end.
+    n, core = len(rows), m
+    while m - core < n and is_dry(rows[n - 1 - (m - core)], segments[n - 1 - (m - core)], core - 1):
+        core -= 1
+
+    # The other contacts touch none of these.
+    for i in range(n - (m - core)):
+        if own_velocity(segments[i]) >= core:
+            return m
+    return core
+
+
+@kernel
+def is_dry(rows, segment, own):
+    """Whether the normal touches this velocity alone, and of the tangents t1 alone touches any, but not this one."""
+    if own_velocity(segment) != own:
+        return False
+    for j in range(segment[1] + segment[3]):
+        at = segment[0] + j if j < segment[1] else segment[2] - segment[1] + j
+        if (rows[0, j] != 0.0) != (at == own) or (at == own and rows[1, j] != 0.0):
+            return False
+        for c in range(2, len(rows)):
+            if rows[c, j] != 0.0:
+                return False
+    return True
+
+
+@sums
+def add_dry(rows, segment, slope, i, own, core, matrix, reach):
+    """As `add_contact` for one that has a velocity of its own, whose column lies in row `own`; upper triangle only."""
+    length, width = segment[1], segment[1] + segment[3]
+    first, other = segment[0], segment[2] - length
+    across, between = slope[i, len(rows)], slope[i, 1]
+
+    # Its own velocity, and how it changes the others; where these end.
+    normal, end = 0.0, 0
+    for j in range(width):
+        at = first + j if j < length else other + j
+        normal = rows[0, j] if at == own else normal
+        end = at + 1 if at < core and rows[1, j] != 0.0 else end
+    matrix[own, own] = 1.0 + slope[i, 0] * normal * normal
+    for j in range(width):
+        tangent, at = rows[1, j], first + j if j < length else other + j
+        if tangent == 0.0:
+            continue
+        matrix[own, at] = between * normal * tangent
+
+        # The others among themselves, from the diagonal on; sliding friction does not couple them.
+        if across == 0.0:
+            continue
+        row, part = matrix[at], across * tangent
+        reach[at] = max(reach[at], end)
+        for k in range(j, min(length, core - first)):
+            row[first + k] += part * rows[1, k]
+        for k in range(max(j, length), min(width, core - other)):
+            row[other + k] += part * rows[1, k]
 
 
 @sums
@@ -108,8 +191,7 @@ def factorise(system):
     The pattern of nonzero entries is symmetric: column p ends no later than the longest of the first p + 1 rows, so
     that a banded matrix stays banded.
     """
-    A, reach, pivots = system.matrix, system.reach, system.pivots
-    m = len(reach)
+    A, reach, pivots, m = system.matrix, system.reach, system.pivots, system.core[0]
     below = 0
     for p in range(m):
         # Largest entry of the column.
@@ -143,8 +225,12 @@ def factorise(system):
 @kernel
 def substitute(system, x):
     """x = matrix⁻¹ x from the factors."""
-    A, reach, pivots = system.matrix, system.reach, system.pivots
-    m = len(reach)
+    A, reach, pivots, m = system.matrix, system.reach, system.pivots, system.core[0]
+
+    # Velocities of single contacts first.
+    for own in range(m, len(reach)):
+        x[own] /= A[own, own]
+        subtract_multiple(x, x[own], A[own], m)
 
     # Row exchanges, forward and back substitution.
     for p in range(m):

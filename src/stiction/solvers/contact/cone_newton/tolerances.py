@@ -60,6 +60,7 @@ WATCHDOG = 3
 # Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps, or after
 # HURRY where ε had to be raised to NEAR: what is wrong there are modes, which the next cycle's sweeps find sooner.
 PROGRESS, HURRY = 0.8, 4
+SAME = 1e-5  # part of a merit by which one that comes again may differ; such a run ends at once
 # Residual beyond which a run has diverged.
 DIVERGED = 1e100
 # Refinements of a direction at most, and the error of its linear system, over the residual, that is refined.

@@ -212,5 +212,5 @@ def first_laws(system, k):
     """The linearised laws of the first k contacts, as views."""
     return System(
         system.constant[:k], system.slope[:k], system.mode[:k], system.matrix, system.right, system.reach,
-        system.pivots, system.blocks,
+        system.pivots, system.core, system.blocks,
     )  # fmt: skip

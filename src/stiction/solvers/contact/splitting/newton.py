@@ -47,6 +47,7 @@ def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_
     n, width = len(p), rows.shape[2]
     b = m // SIZE if of_free_bodies(segments, m) else 0
     contacts, search, system = views(n, 3, m, b, width, THREE, False, floats, ints)
+    system.core[0] = m
     if b > 0:
         order_bodies(segments, system.blocks)
     # All contacts in stretched units; mode -1, so that each counts as changed in the first linearisation.
