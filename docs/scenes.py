@@ -17,7 +17,12 @@ from stiction.viewer.start import GALLERY
 WIDTH, HEIGHT, QUALITY = 480, 320, 80
 SECONDS = {  # until something is to be seen; 0.2 elsewhere
     "dominoes": 0.5, "quadruped": 1.0, "log-heap": 0.5, "block-feeder": 1.0, "double-action-jack": 0.6,
-    "sliding-ball": 0.3, "conveyor": 0.6, "rolling-balls": 0.4,
+    "sliding-ball": 0.3, "conveyor": 0.6, "rolling-balls": 0.4, "heap": 0.8, "wall": 0.25, "humanoids": 1.0,
+    "granular-column": 0.35,
+}  # fmt: skip
+LARGER = {  # than they are unless more is asked for
+    "heap": {"bodies": 100}, "wall": {"rows": 8, "columns": 6}, "humanoids": {"count": 8},
+    "granular-column": {"grains": 200},
 }  # fmt: skip
 
 
@@ -44,7 +49,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.scene or SCENES:
-        simulation = st.Simulation(st.Scene.named(name))
+        simulation = st.Simulation(st.Scene.named(name, **LARGER.get(name, {})))
         pictures = Pictures(simulation, WIDTH, HEIGHT, words=False)
         for _ in simulation.run(SECONDS.get(name, 0.2)):
             pictures.follower.look(simulation.data)

@@ -83,6 +83,14 @@ STARTS = [
     ("conveyor", {"boxes": 1, "speed": -1.0}, 6, 4),
     ("rolling-balls", {}, 18, 3),
     ("four-bar", {}, 9, 4),
+    ("heap", {}, 72, 0),
+    ("heap", {"bodies": 1000}, 6000, 0),
+    ("wall", {}, 66, 60),
+    ("wall", {"rows": 4, "columns": 2, "speed": 0.0}, 60, 56),
+    ("humanoids", {}, 22, 0),
+    ("humanoids", {"count": 100}, 2200, 0),
+    ("granular-column", {}, 180, 0),
+    ("granular-column", {"grains": 1000, "aspect": 0.5}, 6000, 0),
 ]
 
 

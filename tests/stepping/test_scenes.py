@@ -22,6 +22,9 @@ DEEPEST = {
     "log-heap": 1e-5,
     "conveyor": 5e-4,  # boxes that fall and tumble: ½ r ω² dt² with r = 87 mm, ω = 20 rad/s, dt = 5 ms is 4e-4
     "four-bar": 1e-5,
+    "heap": 5e-3,  # bodies that are hit while they fall: r = 137 mm, ω = 40 rad/s, dt = 4 ms is 2e-3
+    "wall": 5e-3,  # bricks that a ball throws: r = 117 mm, ω = 100 rad/s, dt = 2 ms is 2e-3
+    "humanoids": 1e-4,
 }
 NONE = 1e-12  # rounding
 LOOSEST = 1e-4  # m, of point-to-point constraints between bodies that turn

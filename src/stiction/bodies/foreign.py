@@ -48,6 +48,37 @@ def call_c_as_written(address: int, model: int, data: int, numbers: int, spec: i
 call_c = built(make_call_c, call_c_as_written)
 
 
+def make_call_distance(toolbox: Any) -> Any:
+    """Numba's intrinsic for double mj_geomDistance(model, data, one, two, most, ends)."""
+    from llvmlite import ir
+    from numba import types
+
+    @toolbox.intrinsic  # type: ignore[untyped-decorator]
+    def call(typing: Any, address: Any, model: Any, data: Any, one: Any, two: Any, most: Any, ends: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word, small, number = ir.IntType(64), ir.IntType(32), ir.DoubleType()
+            form = ir.FunctionType(number, [word, word, small, small, number, word])
+            function = builder.inttoptr(arguments[0], form.as_pointer())
+            model, data, one, two, most, ends = arguments[1:]
+            geoms = builder.trunc(one, small), builder.trunc(two, small)
+            return builder.call(function, [model, data, *geoms, most, ends])
+
+        return types.float64(*[types.int64] * 5, types.float64, types.int64), code
+
+    return call
+
+
+def call_distance_as_written(
+    address: int, model: int, data: int, one: int, two: int, most: float, ends: int
+) -> float:  # fmt: skip
+    word, small = ctypes.c_void_p, ctypes.c_int
+    form = ctypes.CFUNCTYPE(ctypes.c_double, word, word, small, small, ctypes.c_double, word)
+    return float(form(int(address))(int(model), int(data), int(one), int(two), float(most), int(ends)))
+
+
+call_distance = built(make_call_distance, call_distance_as_written)
+
+
 def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Call a kernel by its address, as Numba calls one; the second argument has the type of the result."""
     kinds = signature.args[2:]

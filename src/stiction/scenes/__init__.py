@@ -22,6 +22,7 @@ from stiction.scenes.complaints import (
 from stiction.scenes.drumwright import force_closure_grasp
 from stiction.scenes.features import conveyor, four_bar, rolling_balls
 from stiction.scenes.lacoursiere import inclined_plane, log_heap
+from stiction.scenes.large import granular_column, heap, humanoids, wall
 from stiction.scenes.lloyd import (
     ball_in_rim,
     block_in_channel,
@@ -73,6 +74,10 @@ SCENES: Mapping[str, Callable[..., NamedScene]] = MappingProxyType(
         "conveyor": conveyor,
         "rolling-balls": rolling_balls,
         "four-bar": four_bar,
+        "heap": heap,
+        "wall": wall,
+        "humanoids": humanoids,
+        "granular-column": granular_column,
     }
 )
 

@@ -28,6 +28,7 @@ mj = optional.mujoco()
 
 BOX = mj.mjtGeom.mjGEOM_BOX
 CAPSULE = mj.mjtGeom.mjGEOM_CAPSULE
+CYLINDER = mj.mjtGeom.mjGEOM_CYLINDER
 PLANE = mj.mjtGeom.mjGEOM_PLANE
 SPHERE = mj.mjtGeom.mjGEOM_SPHERE
 HINGE = mj.mjtJoint.mjJNT_HINGE

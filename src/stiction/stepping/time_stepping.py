@@ -24,6 +24,8 @@ from stiction.errors import InvalidProblem, SolveFailed
 from stiction.problems.laws import Coulomb
 from stiction.solutions.contact import certify_contact
 from stiction.solvers.auto import Auto, Bounded
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
+from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
 from stiction.stepping.fused import AMPLIFIED, APART, PATIENCE, Fused, Settings, fused_step
@@ -48,6 +50,7 @@ DEFAULT = Auto()
 MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
 REST = 10  # Newton steps that all else of a step is worth: kinematics, collisions, whitening, judging
 OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in a row; steps from then on
+SLOWER = (0.5, 0.2, 0.05)  # parts of the speed at which overlaps are corrected, of large islands that are not solved
 FASTEST = 1e10  # m/s: an infinite recovery takes errors back within a step
 
 
@@ -194,6 +197,9 @@ class TimeStepping:
             failed = solve(problem, asked, start=start, tolerance=self.tolerance, throw=False)
             if failed.ok:
                 return failed, None
+            slow = self.slower(problem, solver, start) if back and problem.n > LARGE and not self.restitution else None
+            if slow is not None:
+                return slow._replace(trace=(*failed.trace, *slow.trace)), None
         if back:
             quiet = solve(still(problem), whole, tolerance=self.tolerance, throw=False)
             if quiet.ok:
@@ -209,6 +215,24 @@ class TimeStepping:
         if self.on_failure == "raise":
             raise SolveFailed(failed)
         return self.best(problem, failed), None
+
+    def slower(
+        self, problem: ContactProblem, solver: Solver, start: NDArray[np.float64] | None
+    ) -> ContactSolution | None:
+        """The answer with overlaps corrected at a part of their speed, which is a bound; None if there is none either.
+
+        Of a heap that no solver gets to the bottom of, hundreds of overlaps ask for speeds of their own; with others
+        it is another problem, and mostly solved.
+        """
+        if not isinstance(solver, Auto) or problem.law.kind != "cone":
+            return None
+        newton = ConeNewton(max_cycles=4, tolerance=solver.aim_of(self.tolerance))
+        for part in SLOWER:
+            rate = np.where(problem.gap_rate < 0.0, part * problem.gap_rate, problem.gap_rate)
+            found = solve(problem.replace(gap_rate=rate), newton, start=start, tolerance=self.tolerance, throw=False)
+            if found.ok:
+                return found._replace(trace=(*found.trace, f"overlaps are corrected at {part:g} of their speed"))
+        return None
 
     def best(self, problem: ContactProblem, failed: ContactSolution) -> ContactSolution:
         """The answer where a problem is not solved, judged as it is; SolveFailed if it is not finite or adds energy."""

@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from stiction.bodies.collision import check
 from stiction.bodies.scene import Scene
 from stiction.bodies.stages import mended_step1, smooth
 from stiction.bodies.structs import memory
@@ -133,3 +134,37 @@ def test_cylinders_end_on_end_stand_and_take_back_an_overlap(height):
         assert np.abs(sim.data.qvel).max() <= 0.2
     assert sim.data.qpos[9] == pytest.approx(0.6, abs=1e-9)
     assert np.abs(sim.data.qvel).max() <= 1e-9
+
+
+def doubtful(poses: int = 40):
+    """Contacts of a cylinder and a mesh that are near each other, in random poses."""
+    bodies = f"<geom {SHAPES['cylinder']}/><body><freejoint/><geom {SHAPES['mesh']}/></body>"
+    scene = Scene.from_xml(f"<mujoco>{MESH}<worldbody>{bodies}</worldbody></mujoco>")
+    model, data = scene.model, scene.data()
+    model.geom_margin[:] = model.body_margin[:] = 0.02
+    view, random, found = memory(model, data), np.random.default_rng(1), []
+    for _ in range(poses):
+        data.qpos[:] = [*random.uniform(-0.1, 0.1, 3), *random.normal(size=4)]
+        mujoco.mj_normalizeQuat(model, data.qpos)
+        smooth(model, data, view)
+        found += [(contact.dist, *contact.pos, *contact.frame, contact.exclude) for contact in data.contact]
+    return np.array(found)
+
+
+def test_distances_by_address_and_through_the_bindings_are_the_same(monkeypatch):
+    expected = doubtful()
+    monkeypatch.setattr(check, "addresses_in_mujoco", lambda *names: None)
+    asked, distance = [], mujoco.mj_geomDistance
+    monkeypatch.setattr(check.mj, "mj_geomDistance", lambda *given: asked.append(given) or distance(*given))
+    assert np.array_equal(doubtful(), expected)
+    assert asked
+
+
+def test_an_error_of_mujocos_is_raised_through_the_bindings(monkeypatch):
+    def fail(*given):
+        raise mujoco.FatalError("no memory")
+
+    monkeypatch.setattr(check, "ROOM", 1 << 60)
+    monkeypatch.setattr(check.mj, "mj_geomDistance", fail)
+    with pytest.raises(mujoco.FatalError, match="no memory"):
+        doubtful()

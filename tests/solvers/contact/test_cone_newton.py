@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
+import stiction as st
 import stiction.solvers.contact.cone_newton.cone_newton as module
 from stiction.arrays.calls import kinds_of
 from stiction.arrays.compiled import workspace
@@ -23,6 +24,7 @@ from stiction.problems.zoo.contact_families import (
 )
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
+from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from turning import with_turning
 
 PUBLISHED = [name for name, problem in contact_classics().items() if problem.n < 200]
@@ -267,3 +269,15 @@ def test_a_tall_stack_by_blocks_of_bodies():
 def test_hundred_of_every_family(name):
     violations = [residual(p, ConeNewton().propose(p, None).impulse) for p in map(CONTACT_FAMILIES[name], range(100))]
     assert sum(not violation <= 1e-8 for violation in violations) <= 1
+
+
+def test_from_a_start_a_large_island_is_solved_to_a_part_of_what_changes():
+    problem = heap(60, 0)
+    assert problem.n > LARGE
+    cold = st.solve(problem)
+    assert cold.certificate.residual <= 1e-12
+    moved = st.solve(problem.replace(velocity=1.01 * problem.velocity), start=cold.impulse)
+    assert moved.certificate.residual <= 0.1 * 1e-8
+    assert moved.iterations < cold.iterations / 10
+    # What rests keeps its impulses.
+    assert np.array_equal(st.solve(problem, start=cold.impulse).impulse, cold.impulse)

@@ -29,6 +29,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel, workspace
 from stiction.arrays.layout import cut
+from stiction.bodies.collision.check import EXACTLY, FARTHER, check_pairs
 from stiction.bodies.collision.cylinders import (
     MOST,
     cylinder_on_box,
@@ -46,20 +47,12 @@ from stiction.errors import InvalidScene
 from stiction.optional import mujoco
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from stiction.bodies.structs import Memory
 
 mj = mujoco()
 
 PLANE, HFIELD, CAPSULE, CYLINDER, BOX, MESH = 0, 1, 3, 5, 6, 7  # mjtGeom
 PARALLEL = 0.1  # rad: axes at a smaller angle get contacts at the ends of the length that they share
-EXACTLY = 1e-12  # squared sine of an angle that counts as zero
-FARTHER = 1e-6  # of the smaller radius: a larger error of the distance is corrected
-ALIGNED = 0.999  # cosine: normals at a smaller angle belong to the same patch
-TURNED = 5e-7  # one minus cosine: a normal that errs by a larger angle is corrected
-APART = 1e-3  # of the smaller radius: separation at which the direction is well defined
-TRIES = 4  # iterations to find it
 SOON = 3.0  # steps: links that cannot meet within these are not checked
 THIN = 0.01  # of the smaller radius: a gap that is always checked
 
@@ -117,7 +110,8 @@ def mend(model: Any, data: Any, memory: Memory) -> bool:
     count = data.ncon
     if not count:
         return False
-    work = workspace(13 * MOST * count, 5 * count)
+    size = 13 * MOST * count
+    work = workspace(size + 9, 5 * count)
     rows, plan = cut(work.floats, 0, (MOST * count, 13)), cut(work.ints, 0, (count, 5))
     pairs, doubtful, more = replacements(memory.model, memory.data, memory.where, rows, plan)
     if more:
@@ -129,73 +123,8 @@ def mend(model: Any, data: Any, memory: Memory) -> bool:
     if pairs:
         replace(memory.data, memory.where, rows, plan, pairs, more)
     if doubtful:
-        contacts = data.contact
-        found = contacts.dist, contacts.pos, contacts.frame, contacts.exclude
-        pair, bound = contacts.geom.tolist(), model.geom_rbound.tolist()
-        for first, end, *_, doubt in plan[:pairs].tolist():
-            if doubt:
-                one, two = pair[first]
-                radius = min(r for r in (bound[one], bound[two]) if r > 0.0)
-                check(model, data, one, two, radius, *(each[first:end] for each in found))
+        check_pairs(model, data, memory, plan[:pairs], work.floats[size : size + 9])
     return bool(pairs)
-
-
-def check(
-    model: Any, data: Any, one: int, two: int, radius: float, dist: NDArray[np.float64], pos: NDArray[np.float64],
-    frames: NDArray[np.float64], exclude: NDArray[np.int32],
-) -> None:  # fmt: skip
-    """Compare the contacts of a pair with its true distance and correct them."""
-    place = int(dist.argmin())
-    nearest, normal = float(dist[place]), frames[place, :3]
-    true, direction, middle = distance(model, data, one, two, nearest, normal, radius)
-    if abs(true - nearest) > FARTHER * radius or direction @ normal < 1.0 - TURNED:
-        # Contacts of a patch facing the same way are right; those of another patch are wrong altogether.
-        exclude |= frames[:, :3] @ direction < ALIGNED
-        np.maximum(dist, true, out=dist)
-        dist[place], pos[place], exclude[place] = true, middle, 0
-        set_frame(direction, frames[place])
-
-
-def distance(
-    model: Any, data: Any, one: int, two: int, gap: float, normal: NDArray[np.float64], radius: float
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Distance of two geoms, its direction, and the midpoint of the nearest points; the given normal if it fails.
-
-    Touching geoms have no well defined direction: the second geom is moved away along the normal, and the direction
-    found there is iterated until it agrees with the direction of the move.
-    """
-    place, reach = data.geom_xpos[two].copy(), np.zeros(6)
-    away = APART * radius - min(gap, 0.0)
-    true, middle = gap, place
-    for _ in range(TRIES):
-        data.geom_xpos[two] = place + away * normal
-        apart = mj.mj_geomDistance(model, data, one, two, away + gap + radius, reach)
-        if not 0.1 * APART * radius < apart < away + gap + radius:
-            break
-        direction = (reach[3:] - reach[:3]) / apart
-        along = float(direction @ normal)
-        true, normal = apart - away * along, direction
-        middle = reach[:3] + 0.5 * true * direction
-        if along > 1.0 - EXACTLY:
-            break
-    data.geom_xpos[two] = place
-    return true, normal, middle
-
-
-@kernel
-def set_frame(normal, frame):
-    """Write a normal and two tangents; the first tangent is chosen as in MuJoCo's own frames."""
-    b = 1 if abs(normal[1]) < 0.5 else 2  # an axis across the normal
-
-    # First tangent: that axis, orthogonal to the normal. The second one completes a right-handed frame.
-    along = normal[b]
-    length = math.sqrt(1.0 - along * along)
-    for a in range(3):
-        frame[a] = normal[a]
-        frame[3 + a] = ((1.0 if a == b else 0.0) - along * normal[a]) / length
-    frame[6] = frame[1] * frame[5] - frame[2] * frame[4]
-    frame[7] = frame[2] * frame[3] - frame[0] * frame[5]
-    frame[8] = frame[0] * frame[4] - frame[1] * frame[3]
 
 
 @kernel

@@ -51,25 +51,31 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     BURDEN,
     CORRECTIONS,
     DIVERGED,
+    EASE,
     EXACT,
     FIRST_SWEEPS,
     LARGE,
+    LARGE_SOFTNESS,
     LAST_DIGIT,
     LEAST_RESIDUAL,
     MARGIN,
     MORE_SWEEPS,
     MOST_SWEEPS,
+    NEAR,
     NEGLIGIBLE,
+    PART,
     PRESSURE,
     PROXIMAL_STEPS,
     ROUGH,
     ROUNDING,
     SOFTNESS,
     STAGES,
+    STALL_EASE,
     STALL_FACTOR,
     STALL_LIMIT,
     WALK_STEPS,
     WARM_SOFTNESS,
+    WARM_WALK_STEPS,
 )
 from stiction.solvers.contact.cone_newton.walk import balance, keep_better, walk
 from stiction.solvers.contact.cone_newton.working_set import few, group
@@ -93,7 +99,9 @@ class ConeNewton:
     max_cycles: starts of Newton's method
     max_steps: Newton steps in a cycle, one m × m system each
     tolerance: violation, in units of the largest free contact velocity, at which a solve stops; after a stall, a
-        hundred times that is accepted, but never more than 1e-9
+        hundred times that is accepted, but never more than 1e-9. From a start, islands of more than 200 contacts are
+        solved to a thousandth of the start's violation, if that is more, but at most a thousand times this, five
+        thousand times after a stall
     """
 
     max_cycles: int = 20
@@ -245,11 +253,11 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     # Otherwise cycles of Newton's method on all contacts.
     if not found:
         begin(whole, contacts)
-        more, violation = cycles(
+        more, violation, fair = cycles(
             contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p
         )
         steps += more
-        found = negligible(violation, relaxed(tolerance), weight, p, zero)
+        found = negligible(violation, fair, weight, p, zero)
 
     # Back to N s.
     for i in range(n):
@@ -259,7 +267,10 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
 @kernel
 def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p):
-    """Cycles of Newton's method from p; the best impulses in p. Returns (Newton steps, violation)."""
+    """Cycles of Newton's method from p; the best impulses in p.
+
+    Returns (Newton steps, violation, the violation that is accepted after a stall).
+    """
     # Begin at p, with all contacts open.
     now, best = search.now, search.best
     copy_rows(p, now.p)
@@ -268,20 +279,30 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         system.mode[i] = OPEN
     least, _ = evaluate(contacts, now)
     violation = keep_better(contacts, now, weight, DIVERGED, p)
-    steps, sweeps, seed, fair = 0, MORE_SWEEPS, 1, enough * stall_factor(tolerance)
+
+    # A large island in motion is solved softly, to a part of what changes in this step.
+    large, accepted = warm and len(p) > LARGE, relaxed(tolerance)
+    soft, longest = SOFTNESS, WARM_WALK_STEPS if large else WALK_STEPS
+    if large and violation > NEAR:
+        soft = LARGE_SOFTNESS
+    if large and PART * violation > tolerance > 0.0:
+        ease = min(EASE, PART * violation / tolerance)
+        tolerance, enough = ease * tolerance, ease * enough
+        accepted = max(accepted, STALL_EASE * tolerance)
+    steps, sweeps, seed, fair = 0, MORE_SWEEPS, 1, enough * (accepted / tolerance if tolerance > 0.0 else 1.0)
     for cycle in range(max_cycles):
         # After a stall a larger violation is accepted.
         if cycle == 1:
             enough = fair
-            tolerance = relaxed(tolerance)
+            tolerance = accepted
         if negligible(violation, tolerance, weight, p, contacts.zero):
             break
 
         # Starting point of this cycle: the start itself, or what its stage makes of the best point.
         stage = cycle % STAGES
-        softness = SOFTNESS * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
+        softness = soft * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
         if cycle == 0 and warm:
-            softness = WARM_SOFTNESS
+            softness = soft if soft > SOFTNESS else WARM_SOFTNESS
             if burdened(p, contacts.zero):
                 balance(contacts, p)
                 least = begin_balanced(p, contacts, search)
@@ -298,7 +319,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
             copy_rows(best, now.p)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
         elif stage == 3 and (len(p) > LARGE or cycle // STAGES % 2 == 1):
-            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, WALK_STEPS, p)
+            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, longest, p)
             steps += count
             copy_rows(now.p, best)
             least, _ = evaluate(contacts, now)
@@ -317,7 +338,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         into_cone(now.p, contacts)
         evaluate(contacts, now)
         violation = keep_better(contacts, now, weight, violation, p)
-    return steps, violation
+    return steps, violation, accepted
 
 
 @kernel

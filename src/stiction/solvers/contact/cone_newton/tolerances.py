@@ -34,12 +34,23 @@ MARGIN = 0.5
 STALL_FACTOR = 1e2
 # But never a larger violation, nor a start that is taken for the answer. Larger: things at rest creep.
 STALL_LIMIT = 1e-9
+# On more than LARGE contacts, from a start: the part of the start's violation, the motion that changes in this step,
+# that is accepted, and how many times the tolerance at most. Larger: a heap that comes to rest creeps for longer.
+# Smaller: heaps in motion stall at contacts that disagree by less than anyone sees.
+PART, EASE = 1e-3, 1e3
+# After a stall there, this many times more: with `Auto`, half of what the certificate allows. Without it, heaps walk
+# thousands of steps from 5e-9 to 1e-9.
+STALL_EASE = 5.0
 
 # One run of Newton's method (`step`).
 
 # Stiffness of closed contacts is 1 / ε, ε this times the residual, at first and from a start. Smaller: steps overshoot
 # while modes are wrong. Larger: slow convergence.
 SOFTNESS, WARM_SOFTNESS = 0.01, 1e-4
+# The same on more than LARGE contacts, from a start while things move. A closed contact loses 1 / (1 + ε) of its
+# velocity in a step, so that ε need only be small beside one; but a contact whose mode is wrong is pressed with 1 / ε,
+# and one among hundreds shortens the step of all. In falling heaps of 100 bodies this halves the Newton steps.
+LARGE_SOFTNESS = 0.1
 # Bounds of ε. A smaller least one makes the system singular to rounding.
 LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10
 # Factor of the softness after a full step that repeats the active set, where the map is smooth; and its least value.
@@ -122,6 +133,8 @@ STAGE_STEPS, STAGE_TRIALS, STAGE_PART = 10, 6, 0.1
 LARGE = 200
 # Newton steps of a walk; random heaps of 100 bodies take 600 to 6000. A larger limit makes a step that fails dearer.
 WALK_STEPS = 3000
+# The same from a start, for a step that is to be made soon: of moving heaps, walks that succeed take 100 to 700.
+WARM_WALK_STEPS = 1000
 # ε that a walk begins with, and the largest: in units of the loads, stages of this size hardly change a mode.
 FIRST_WALK, LARGEST_WALK = 1.0, 10.0
 # Impulse at which a walk is given up: half of the digits of a velocity are lost there. Where nothing yields, there is
