@@ -220,3 +220,20 @@ def test_flexes_are_refused_by_name_in_one_line():
     )
     with pytest.raises(InvalidScene, match="^1 flexible body, flex 'cloth': only rigid bodies are supported$"):
         st.step(model, mujoco.MjData(model))
+
+
+@pytest.mark.parametrize(
+    ("x", "z", "turn"),
+    [(0.498, 0.1316, "5.03 9.9 23.95"), (0.5462, 0.1236, "-4.76 1.63 5.66"), (0.5281, 0.1443, "2.02 -.39 7.8")],
+)
+def test_contacts_that_mending_excludes_have_no_rows(x, z, turn):
+    """A cylinder on the edge of a table: MuJoCo finds more contacts than there are."""
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><worldbody><geom type="box" size=".5 .5 .1"/>
+      <body pos="{x} 0 {z}" euler="{turn}"><freejoint/><geom type="cylinder" size=".1 .05" mass="1"/></body>
+      </worldbody></mujoco>""")
+    data = mujoco.MjData(model)
+    st.step1(model, data)
+    excluded, dims = np.array(data.contact.exclude) != 0, np.array(data.contact.dim)
+    assert excluded.any()
+    first = np.cumsum(np.where(excluded, 0, dims)) - dims
+    assert np.array_equal(data.contact.efc_address, np.where(excluded, -1, first))
