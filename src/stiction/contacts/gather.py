@@ -184,7 +184,7 @@ def measure(model, data, where, counts, kept):
         return BAD + 3 * i + BAD_FREE
 
     # MuJoCo lists the contacts of a pair one after the other: the trees are the same for all of them.
-    dry, touching, width, joint_width, directions, moving = d.nf, 0, 0, 0, 3, False
+    dry, touching, width, directions, moving = d.nf, 0, 0, 3, False
     kinds = ints(d.efc_type)
     first = 0
     while first < d.ncon:
@@ -218,23 +218,9 @@ def measure(model, data, where, counts, kept):
                 touching += 1
         first = end
 
-    # The rows of equalities, dry friction and limits, in MuJoCo's order; dry friction adds a velocity of its own.
-    for row in range(d.ne + d.nf + d.nl):
-        first, second = trees_of_row(model, data, where, row)
-        if first == TOO_MANY and row < d.ne:
-            joint_width = m.nv
-            continue
-        if first == TOO_MANY:
-            return 2
-        length = segment_of(model, where, first)[1] + segment_of(model, where, second)[1]
-        if row < d.ne:
-            joint_width = max(joint_width, length)
-        elif row < d.ne + d.nf:
-            if second >= 0:
-                return 3
-            width = max(width, length + 1)
-        else:
-            width = max(width, length)
+    problem, of_rows, joint_width = row_widths(model, data, where)
+    if problem != 0:
+        return problem
 
     # Lengths of the arrays of `Constraints`, and of the scratch.
     entries, largest = block_sizes(model, where)
@@ -242,13 +228,36 @@ def measure(model, data, where, counts, kept):
     counts[VELOCITIES] = m.nv + dry
     counts[ENTRIES] = entries + dry
     counts[CONTACTS] = touching + d.nl + dry
-    counts[WIDTH] = width
+    counts[WIDTH] = max(width, of_rows)
     counts[JOINTS] = d.ne
     counts[JOINT_WIDTH] = joint_width
     counts[DIRECTIONS] = directions
     counts[CARRIED] = counts[CONTACTS] if moving else 0
     counts[SCRATCH] = m.nv + largest * largest
     return 0
+
+
+@kernel
+def row_widths(model, data, where):
+    """The number of a problem, or 0; how many velocities the rows of dry friction and limits touch; and equalities."""
+    m, d, width, joint_width = model[0], data[0], 0, 0
+    for row in range(d.ne + d.nf + d.nl):  # in MuJoCo's order
+        first, second = trees_of_row(model, data, where, row)
+        if first == TOO_MANY and row < d.ne:
+            joint_width = m.nv
+            continue
+        if first == TOO_MANY:
+            return 2, 0, 0
+        length = segment_of(model, where, first)[1] + segment_of(model, where, second)[1]
+        if row < d.ne:
+            joint_width = max(joint_width, length)
+        elif row < d.ne + d.nf:
+            if second >= 0:
+                return 3, 0, 0
+            width = max(width, length + 1)  # dry friction adds a velocity of its own
+        else:
+            width = max(width, length)
+    return 0, width, joint_width
 
 
 @kernel
