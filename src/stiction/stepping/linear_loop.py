@@ -125,7 +125,7 @@ def difference(
         _places[engine] = places_of(model)
     both = tuple(Side(np.empty(m), np.empty((n, d)), np.empty(j), np.empty(found.rows.shape)) for _ in range(2))
     memory = Memory(
-        np.empty(2 * int(data.ncon) + MORE, np.int64), np.empty(COUNTS, np.int64), counts, scratch, np.empty(n),
+        np.empty(2 * int(data.ncon) + MORE, np.int64), np.zeros(COUNTS, np.int64), counts, scratch, np.empty(n),
         np.empty((j, m)), np.empty(j), np.empty((2, model.nv)), _places[engine], np.array(data.qpos),
     )  # fmt: skip
     posing = Posing(dt, recovery, joint_recovery, solution.velocity, solution.impulse, solution.joint_impulse)

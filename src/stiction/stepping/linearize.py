@@ -163,7 +163,7 @@ class Differences:
         engine.look()
         self.force, self.rates = np.array(engine.data.qfrc_smooth), np.array(engine.data.act_dot)
         memory = engine.memory
-        kept, self.counts = np.empty(int(memory.data["ncon"][0]), np.int64), np.empty(COUNTS, np.int64)
+        kept, self.counts = np.empty(int(memory.data["ncon"][0]), np.int64), np.zeros(COUNTS, np.int64)
         measure(memory.model, memory.data, memory.where, self.counts, kept)
         self.found, self.solution = self.solved(law, DEFAULT if solver is None else solver, stepper)
         self.problem: ContactProblem = self.solution.whose()
@@ -266,7 +266,7 @@ class Differences:
         """The constraints of the stages as they are; in the same memory each time, if there are as many."""
         memory = self.engine.memory
         kept = np.empty(int(memory.data["ncon"][0]), np.int64)
-        counts = np.empty(COUNTS, np.int64)
+        counts = np.zeros(COUNTS, np.int64)
         if measure(memory.model, memory.data, memory.where, counts, kept) or not np.array_equal(counts, self.counts):
             return self.matched(self.engine.gather())
         fill(memory.model, memory.data, memory.where, kept, self.room, self.scratch)
