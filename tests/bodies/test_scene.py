@@ -68,8 +68,8 @@ def test_named_scenes_are_found():
     assert scene.model.ntree == 2
     assert scene.description
     scene.check()
-    with pytest.raises(InvalidScene, match="there is no scene 'heap-of-sand'; there are .*block-stack"):
-        Scene.named("heap-of-sand")
+    with pytest.raises(InvalidScene, match="there is no scene 'pendulum'; there are .*block-stack"):
+        Scene.named("pendulum")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def laws(contacts, m, blocks, seed, stiffness=1.0):
     mode = rng.integers(0, 3, n)
     return System(
         np.zeros((n, 3)), slope, mode, np.empty((m, m)), rng.normal(size=m), np.empty(m, np.int64),
-        np.empty(m, np.int64), blocks,
+        np.empty(m, np.int64), np.array([m]), blocks,
     )  # fmt: skip
 
 
