@@ -8,7 +8,7 @@ import pytest
 from stiction.arrays.vectors import THREE
 from stiction.solvers.contact.cone_newton.blocks import SIZE, Blocks, of_free_bodies, order_bodies
 from stiction.solvers.contact.cone_newton.one_contact import Contacts
-from stiction.solvers.contact.cone_newton.system import OPEN, System, solve_again, solve_system
+from stiction.solvers.contact.cone_newton.system import OPEN, System, core_of, solve_again, solve_system
 
 
 def room(b):
@@ -81,6 +81,33 @@ def test_the_system_is_solved(bodies, by_blocks):
         if by_blocks:
             order_bodies(contacts.segments, blocks)
         system = laws(contacts, m, blocks, seed, stiffness=10.0)
+        A, right = dense(contacts, system, m), system.right.copy()
+        assert solve_system(contacts, system)
+        np.testing.assert_allclose(A @ system.right, right, atol=1e-9)
+        again = np.cos(np.arange(m))
+        other = again.copy()
+        solve_again(system, again)
+        np.testing.assert_allclose(A @ again, other, atol=1e-9)
+
+
+@pytest.mark.parametrize("dry", [1, 3])
+def test_velocities_of_dry_friction_are_eliminated(dry):
+    """Each is the normal of one contact alone, which pushes two bodies along one tangent."""
+    core = 2 * SIZE
+    m = core + dry
+    for seed in range(8):
+        contacts = contacts_of(graph(2, seed), seed)
+        rows, segments = np.zeros((dry, 3, 12)), np.zeros((dry, 4), np.int64)
+        rows[:, 1, :SIZE] = np.random.default_rng(seed).normal(size=(dry, SIZE))
+        rows[:, 0, SIZE] = 1.0 + np.arange(dry)
+        segments[:] = [[SIZE * (k % 2), SIZE, core + k, 1] for k in range(dry)]
+        contacts = contacts._replace(
+            rows=np.concatenate([contacts.rows, rows]), segments=np.concatenate([contacts.segments, segments]),
+            friction=np.zeros(len(contacts.friction) + dry),
+        )  # fmt: skip
+        assert core_of(contacts.rows, contacts.segments, m) == core
+        system = laws(contacts, m, room(0), seed, stiffness=10.0)
+        system.core[0] = core
         A, right = dense(contacts, system, m), system.right.copy()
         assert solve_system(contacts, system)
         np.testing.assert_allclose(A @ system.right, right, atol=1e-9)
