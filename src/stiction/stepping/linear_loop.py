@@ -177,7 +177,7 @@ def run(addresses, about, eps, sides, scene, found, room, memory, posing, both, 
     # Velocities change forces; through references of equalities, rates as well.
     whole = d.ne > 0
     if whole:
-        measure(model, data, where, memory.counts, memory.kept)
+        measure(model, data, where, memory.counts, memory.kept, True)
     for k in range(nv):
         column, before = nv + k, qvel[k]
         for side in range(sides):
@@ -248,7 +248,7 @@ def seen(model, data, where, found, room, memory, posing, side):
     """Gather the constraints of the stages as they are; False if they are not the present ones, moved a little."""
     if data[0].ncon > len(memory.kept):
         return False
-    if measure(model, data, where, memory.counts, memory.kept) != 0:
+    if measure(model, data, where, memory.counts, memory.kept, True) != 0:
         return False
     for k in range(len(memory.now)):
         if memory.counts[k] != memory.now[k]:
