@@ -29,9 +29,12 @@ PROGRAM = 8 * len(AT)  # bytes from a table to the first line of its program
 @kernel
 def gateway(own, given, count):
     """Call the kernel of this table with the arguments at an address; gives the address of the result."""
+    # Another number of arguments is for the callable behind this one.
     table = word(own + calls.DATA)
     if count != at(table, AT.count):
         return call(at(table, AT.PyObject_Vectorcall), at(table, AT.otherwise), given, count, 0)
+
+    # Follow the program, line by line; `here` is the next argument, or the next field of a tuple.
     words = block()
     stack = words + 8 * calls.WORDS
     line, here, depth, size = table + PROGRAM, given, 0, 0
@@ -44,6 +47,8 @@ def gateway(own, given, count):
             one, value = word(here), 0
             kind = word(one + calls.TYPE)
             here += 8
+
+            # Whether the argument is of the kind that the program names, and its word.
             if what == calls.ARRAY:
                 plain = half(one + calls.FLAGS) & calls.PLAIN == calls.PLAIN
                 fits = kind == at(table, AT.array_type) and plain
@@ -67,6 +72,8 @@ def gateway(own, given, count):
                 put(stack + 8 * depth, here)
                 depth += 1
                 here = one + calls.FIELDS
+
+            # What does not fit is handed on, as it came.
             if not fits:
                 return call(at(table, AT.PyObject_Vectorcall), at(table, AT.otherwise), given, count, 0)
             if what != calls.TUPLE:

@@ -40,7 +40,7 @@ from stiction.arrays.prebuilt import GATEWAY
 from stiction.arrays.sources import unusual
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from stiction.arrays.compiled import Kernel
 
@@ -180,25 +180,35 @@ if KNOWN:
         def compile(self, given: Any) -> Any:
             return super().compile(given)
 
-    class ForPython(Compiler):  # type: ignore[misc]
-        """Numba's compiler, with a library that gathers all parts."""
-
-        def __init__(
-            self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
-        ) -> None:
-            if library is None:
-                library = WholeLibrary(target.codegen(), f"stiction-{next(_numbers)}")
-                library.enable_object_caching()
-            super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
-
     class ForKernels(Compiler):  # type: ignore[misc]
-        """The same, with a library for a part."""
+        """Numba's compiler, with a library for a part."""
 
         def __init__(
             self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
         ) -> None:
-            library = library or PartLibrary(target.codegen(), f"stiction-{next(_numbers)}")
+            library = library or self.library(target.codegen(), f"stiction-{next(_numbers)}")
             super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
+
+        def library(self, codegen: Any, name: str) -> Any:
+            return PartLibrary(codegen, name)
+
+    class ForPython(ForKernels):
+        """The same, with a library that gathers all parts."""
+
+        def library(self, codegen: Any, name: str) -> Any:
+            made = WholeLibrary(codegen, name)
+            made.enable_object_caching()
+            return made
+
+    class ForObject(ForKernels):
+        """The same, with a library whose code is written to a file."""
+
+        apart = ""  # symbol of a function that is not to be compiled into its callers
+
+        def library(self, codegen: Any, name: str) -> Any:
+            made = ObjectLibrary(codegen, name)
+            made.apart = self.apart
+            return made
 
     class QuickFlags(Flags):  # type: ignore[misc]
         """Numba's flags, compared first by what is set: they are looked up tens of thousands of times."""
@@ -231,19 +241,6 @@ if KNOWN:
             manager, builder = self._codegen._module_pass_manager()
             with self._recorded_timings.record("Module passes (full optimization)", builder):
                 manager.run(self._final_module, builder)
-
-    class ForObject(Compiler):  # type: ignore[misc]
-        """The same, with a library whose code is written to a file."""
-
-        apart = ""  # symbol of a function that is not to be compiled into its callers
-
-        def __init__(
-            self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
-        ) -> None:
-            if library is None:
-                library = ObjectLibrary(target.codegen(), f"stiction-{next(_numbers)}")
-                library.apart = self.apart
-            super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
 
     class ObjectLibrary(WholeLibrary):
         """A whole that is not run from here."""
@@ -411,10 +408,7 @@ def type_of(kind: str) -> Any:
 def exact_kind(given: Any) -> str | None:
     """The kind of arguments of exactly this type; None if there is none."""
     if isinstance(given, types.BaseTuple):
-        whose = getattr(given, "instance_class", tuple)
-        name = "" if whose is tuple else f"{whose.__module__}:{whose.__qualname__}"
-        fields = [exact_kind(each) for each in given]
-        return None if None in fields else f"<{'|'.join([name, *map(str, fields)])}>"
+        return kind_of_tuple(given, exact_kind)
     if isinstance(given, types.Array):
         letter = next((each for dtype, each in ARRAYS.items() if from_dtype(dtype) == given.dtype), None)
         kind = f"{letter}{given.ndim}"
@@ -427,15 +421,20 @@ def kind_of(result: Any) -> str | None:
     if isinstance(result, types.NoneType):
         return ""
     if isinstance(result, types.BaseTuple):
-        whose = getattr(result, "instance_class", tuple)
-        name = "" if whose is tuple else f"{whose.__module__}:{whose.__qualname__}"
-        fields = [kind_of(each) for each in result]
-        return None if None in fields else f"<{'|'.join([name, *map(str, fields)])}>"
+        return kind_of_tuple(result, kind_of)
     if isinstance(result, types.Boolean):
         return "?"
     if isinstance(result, types.Integer):
         return "q"
     return "d" if isinstance(result, types.Float) else None
+
+
+def kind_of_tuple(given: Any, kind: Callable[[Any], str | None]) -> str | None:
+    """The kind of a tuple whose fields have these kinds; None if one of them has none."""
+    whose = getattr(given, "instance_class", tuple)
+    name = "" if whose is tuple else f"{whose.__module__}:{whose.__qualname__}"
+    fields = [kind(each) for each in given]
+    return None if None in fields else f"<{'|'.join([name, *map(str, fields)])}>"
 
 
 def entry_of(kernel: Any, kinds: list[str], given: tuple[Any, ...], results: str) -> Any:

@@ -11,6 +11,12 @@ from stiction.arrays.vectors import add_multiple, column, inner, total_size
 
 
 @kernel
+def same_runs(one, two):
+    """Whether two rows touch the same velocities."""
+    return one[0] == two[0] and one[1] == two[1] and one[2] == two[2] and one[3] == two[3]
+
+
+@kernel
 def row_dot(row, segment, x):
     """A contact's row times x."""
     length = segment[1]

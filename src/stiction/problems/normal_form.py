@@ -565,6 +565,8 @@ def make_consistent(white, rank, joints, rate):
             white.share[u] = dot(white.joints[i], white.basis[u], m)
             moved += white.share[u] * white.wanted[u]
         rate[i] = -moved
+
+        # A row that is rounding asks for nothing; one that is nearly spanned follows the others.
         size = dot(white.joints[i], white.joints[i], m)
         if size <= noise * noise:
             rate[i] = 0.0
@@ -640,6 +642,7 @@ def back_substitute_rows(L, k, r0, r1, r2):
 @kernel
 def whiten_rows(factor, place, rows, segment, out):
     """out = G⁻¹ of a contact's rows; each segment is a whole block."""
+    # The rows as they are.
     for c in range(len(rows)):
         for j in range(rows.shape[1]):
             out[c, j] = rows[c, j]
@@ -727,6 +730,8 @@ def unit_contacts(rows, segments, bias, scale):
         size = size if size > 0.0 else scale[i]
         s = 1.0 / sqrt(size / 3.0) if size > 0.0 else 1.0
         scale[i] = s
+
+        # The rows and the constant part of the velocity.
         for j in range(width):
             r0[j] *= s
             r1[j] *= s

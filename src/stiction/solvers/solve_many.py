@@ -371,6 +371,7 @@ def solve_cases(stack, begin, end, settings, floats, ints, impulse, velocity, re
     width = m if j > 0 else given
     work = work_views(n, len(zero), m, j, width, stack.mass.shape[1], given, floats, ints)
     for k in range(begin, end):
+        # What all cases share is the first.
         g = k if len(stack.mass) > 1 else 0
         case = Posed(
             stack.mass[g], stack.trees[g], stack.velocity[k], stack.rows[g], stack.segments[g], stack.friction[k],

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stiction.arrays.compiled import is_compiled, kernel, without_lock
-from stiction.arrays.runs import row_dot
+from stiction.arrays.runs import add_row, row_dot, same_runs
 from stiction.bodies.foreign import addresses_in_mujoco, call_c
 from stiction.bodies.pointers import floats as numbers_at
 from stiction.bodies.shadow import callbacks
@@ -154,6 +154,8 @@ def places_of(model: Any) -> NDArray[np.int64]:
 def run(addresses, about, eps, sides, scene, found, room, memory, posing, both, out):
     """Difference controls, velocities and positions, in this order: each leaves what the next begins with."""
     model, data, where = scene
+
+    # What the present state has, for differences on one side.
     d, nv, nu = data[0], model[0].nv, model[0].nu
     ctrl, qvel = numbers_at(d.ctrl), numbers_at(d.qvel)
     force, drive, present = numbers_at(d.qfrc_smooth), numbers_at(d.qfrc_actuator), memory.present
@@ -194,6 +196,8 @@ def run(addresses, about, eps, sides, scene, found, room, memory, posing, both, 
         if sides == 1:
             for i in range(nv):
                 out.momentum[column, i] -= posing.dt * present[0, i] / length
+
+        # The velocity itself is in v_free.
         add_inertia(found, k, out.momentum[column])
         if whole:
             if sides == 1:
@@ -215,10 +219,14 @@ def run(addresses, about, eps, sides, scene, found, room, memory, posing, both, 
             call_c(addresses[ACCELERATION], about[SHADOW], about[DATA], 0, 0)
             if out.slow[k] == 0 and not seen(model, data, where, found, room, memory, posing, both[side]):
                 out.slow[k] = 1
+
+        # A contact that jumps on one side is left to Python, too.
         if sides == 2 and out.slow[k] == 0 and jumps(found.rows, both[0].rows, both[1].rows, eps):
             out.slow[k] = 1
         if out.slow[k] == 0:
             subtract(both[0], both[1], length, k, out)
+
+    # Back to where the bodies were.
     nudge(qpos, memory.start, memory.places[0], 0.0)
 
 
@@ -227,6 +235,8 @@ def nudge(qpos, start, place, step):
     """Positions as they were, but for one, moved along its tangent."""
     for i in range(len(start)):
         qpos[i] = start[i]
+
+    # A position that is no part of a rotation.
     at = place[1]
     if place[0] == 0:
         qpos[at] += step
@@ -246,6 +256,7 @@ def nudge(qpos, start, place, step):
 @kernel
 def seen(model, data, where, found, room, memory, posing, side):
     """Gather the constraints of the stages as they are; False if they are not the present ones, moved a little."""
+    # As many constraints of each kind as before ...
     if data[0].ncon > len(memory.kept):
         return False
     if measure(model, data, where, memory.counts, memory.kept) != 0:
@@ -253,13 +264,14 @@ def seen(model, data, where, found, room, memory, posing, side):
     for k in range(len(memory.now)):
         if memory.counts[k] != memory.now[k]:
             return False
+
+    # ... between the same bodies.
     look(model, data, where, room, memory, posing, side)
     for i in range(len(found.gap)):
         if found.pair[i, 0] != room.pair[i, 0] or found.pair[i, 1] != room.pair[i, 1]:
             return False
-        for a in range(4):
-            if found.segments[i, a] != room.segments[i, a]:
-                return False
+        if not same_runs(found.segments[i], room.segments[i]):
+            return False
     return True
 
 
@@ -299,12 +311,8 @@ def here(found, memory, posing, side):
             side.velocity[i, c] = row_dot(row, segment, v) + (memory.gap_rate[i] if c == 0 else 0.0)
             if len(found.surface) > 0:
                 side.velocity[i, c] += found.surface[i, c]
-            push = p[i, c]
-            if push != 0.0:
-                for k in range(segment[1]):
-                    h[segment[0] + k] += push * row[k]
-                for k in range(segment[3]):
-                    h[segment[2] + k] += push * row[segment[1] + k]
+            if p[i, c] != 0.0:
+                add_row(row, segment, p[i, c], h)
 
     # So do joints.
     for i in range(len(side.rate)):

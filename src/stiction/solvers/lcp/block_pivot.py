@@ -23,17 +23,13 @@ from stiction.arrays.layout import Ints
 from stiction.errors import InvalidProblem
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
-from stiction.solvers.contract import STATUS, Contract, Proposal
+from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STALLED, STATUS, Contract, Proposal
 from stiction.solvers.lcp.murty import Murty
 from stiction.solvers.lcp.tableau import (
     AT_LOWER,
     AT_UPPER,
     EMPTY,
-    MAX_ITERATIONS,
     MEMBER,
-    SINGULAR,
-    SOLVED,
-    STALLED,
     finish,
     move_to_bound,
     residuals,

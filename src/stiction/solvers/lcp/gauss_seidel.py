@@ -20,9 +20,9 @@ from stiction.arrays.compiled import kernel, sums, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.errors import InvalidProblem
 from stiction.solutions.natural_map import judge_into, scratch
-from stiction.solvers.contract import STATUS, Contract, Proposal
+from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STATUS, Contract, Proposal
 from stiction.solvers.lcp.principal import begin, carve, drive_all, sizes
-from stiction.solvers.lcp.tableau import MAX_ITERATIONS, SINGULAR, SOLVED, finish
+from stiction.solvers.lcp.tableau import finish
 from stiction.solvers.lcp.tolerances import CERTAIN, pivot_limit, usual_pivots
 
 if TYPE_CHECKING:

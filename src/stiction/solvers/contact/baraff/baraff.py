@@ -69,8 +69,7 @@ from stiction.solvers.contact.baraff.tolerances import DRIFT, MOST_NOISE, NOISE,
 from stiction.solvers.contact.baraff.turn import aim, misaligned, turn
 from stiction.solvers.contact.cone_newton.tolerances import CORRECTIONS
 from stiction.solvers.contact.delassus import corrected
-from stiction.solvers.contract import STATUS, ContactProposal, Contract
-from stiction.solvers.lcp.principal import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STALLED
+from stiction.solvers.contract import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STALLED, STATUS, ContactProposal, Contract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -328,6 +327,7 @@ def violated(t, order):
 
     At each contact the normal conditions must hold before those of friction are considered [Baraff1994, sec. 5.5].
     """
+    # Preferences differ from try to try, so that another contact comes first.
     tol = rounding(t)
     worst, which = 0.0, -1
     for i in range(len(t.mu)):

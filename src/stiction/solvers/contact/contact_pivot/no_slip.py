@@ -25,7 +25,7 @@ from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_row, row_dot
 from stiction.solvers.contact.contact_pivot.pressing import press_contacts, press_sizes
 from stiction.solvers.contact.contact_pivot.tolerances import AT_REST, BOUND_NOISE, HELD, RETURNS, ROUNDS, VIOLATED
-from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED, STALLED
+from stiction.solvers.contract import MAX_ITERATIONS, SOLVED, STALLED
 
 RELEASED, FOR_GOOD = 1, 2
 

@@ -26,6 +26,7 @@ from stiction.errors import InvalidProblem
 from stiction.problems.box_friction import BoxForm, box_form, is_box, turned
 from stiction.problems.contact import ContactProblem
 from stiction.solutions.status import Status
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
 from stiction.solvers.contact.cone_newton.tolerances import (
     CORRECTIONS,
     LEAST_RESIDUAL,
@@ -86,8 +87,8 @@ class Splitting:
     accelerate: str | None = "newton"
     max_passes: int = 100
     max_cycles: int = 80
-    max_steps: int = 80
-    tolerance: float = 1e-10
+    max_steps: int = ConeNewton.max_steps
+    tolerance: float = ConeNewton.tolerance
 
     contract: ClassVar[Contract] = BoxContract(
         matrix="contact",
