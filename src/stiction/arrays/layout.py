@@ -119,7 +119,7 @@ def as_written(record: Any) -> dict[str, Any]:
 
 
 def field_of(record: Any, name: str, text: str) -> Field:
-    """What an annotation says."""
+    """The field that an annotation declares."""
     tree = ast.parse(text, mode="eval").body
     if isinstance(tree, ast.Name):
         other = vars(sys.modules[record.__module__]).get(tree.id)

@@ -114,7 +114,7 @@ def no_collection() -> Iterator[None]:
 
 
 class Notice(event.Listener):  # type: ignore[misc]
-    """Says once, on standard error, why a first solve takes so long; `STICTION_NOTICE=0` keeps it quiet."""
+    """Explains once, on standard error, why a first solve takes so long; `STICTION_NOTICE=0` keeps it quiet."""
 
     def __init__(self) -> None:
         self.timer: threading.Timer | None = None

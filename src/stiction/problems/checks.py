@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ASYMMETRY = 1e-9  # of a mass matrix, in units of its largest entry
 PRINTED = 1e-2  # the same of a Delassus matrix, which often comes from a printed file
-TOLD = 1e-3  # the same above which it is told: more than printing with few digits does
+WARNED = 1e-3  # the same above which it is warned of: more than printing with few digits does
 SKEW = 1e-6  # cosine between a normal and its tangents, or between tangents, that is still a right angle
 KIND = "ContactProblem"
 DIMENSIONS = {1: 2, 2: 3, 3: 6, 5: 6}  # by the number of tangents
@@ -224,7 +224,7 @@ def check_delassus(W: NDArray[np.float64]) -> None:
     largest = np.abs(W).max(initial=0.0)
     skew = np.abs(W - W.T)
     worst = float(skew.max(initial=0.0))
-    if worst > TOLD * largest:
+    if worst > WARNED * largest:
         i, j = (int(k) for k in np.unravel_index(np.argmax(skew), skew.shape))
         where = f"W[{i}, {j}] - W[{j}, {i}] = {W[i, j] - W[j, i]:g}"
         if worst > PRINTED * largest:

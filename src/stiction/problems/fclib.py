@@ -7,7 +7,7 @@ A matrix is a group of m, n, nzmax, nz and the arrays i, p, x: triplets (row i, 
 if nz = -1, compressed rows if nz = -2. Contacts come in the order n, t1(, t2). `/solution` and `/guesses` are not read:
 in published files they hold zeros or another solver's last iterate.
 
-What becomes of the matrices is told in `stiction.problems.assemble`; a local problem loses its V and R. Written and
+`stiction.problems.assemble` makes a problem of the matrices; a local problem loses its V and R. Written and
 read again a problem is the same but for rounding errors in f = M v_free and for viscosities, which have no place.
 """
 

@@ -42,7 +42,7 @@ DEPENDENT = 1e-9  # a bilateral row is redundant if a smaller part of it is inde
 LOOSELY = 1e-5  # the same in a step: decimals of a model leave as much of a plane loop's third row
 ABOUT, DECIDED = 0.01, -1.0  # a row with this part of the largest remaining square is as good; marks a row as done
 NOISE_ROW = 1e-10  # a bilateral row smaller than this, over the largest, is rounding: a plane loop's third row
-EXACTLY = 1e-12  # part of a redundant row beyond the others' span that is rounding
+SPANNED = 1e-12  # part of a redundant row beyond the others' span that is rounding
 CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
 FACTORED = 1e-12  # error of its factors, in units of its largest entry: solvers correct what is left (`corrected`)
@@ -585,7 +585,7 @@ def spanned(white, rank, i, size):
         for u in range(rank):
             part -= white.share[u] * white.basis[u, j]
         rest += part * part
-    return rest <= EXACTLY * EXACTLY * size
+    return rest <= SPANNED * SPANNED * size
 
 
 @kernel

@@ -74,8 +74,8 @@ def read(path: Path, ignore: tuple[str, ...] = ()) -> ContactProblem:
             return _global(text, source, dim, contacts, matrix, ignore)
         return _local(text, source, dim, contacts, matrix, ignore)
     except InvalidProblem as error:
-        told = str(error)
-        raise InvalidProblem(told if told.startswith("load: ") else f"load: {path}: {told}") from None
+        line = str(error)
+        raise InvalidProblem(line if line.startswith("load: ") else f"load: {path}: {line}") from None
     except MemoryError:
         raise InvalidProblem(f"load: {path} holds matrices too large for memory") from None
 

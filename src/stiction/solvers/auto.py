@@ -2,7 +2,7 @@
 
 Symmetric matrices without a negative diagonal go to Keller, all others to Lemke; what fails there is tried with the
 other, with Cottle–Dantzig, with smoothing Newton, and if it is small by enumeration. Contact goes by its law, island by
-island. `solve` asks one after the other until an answer is certified; `solution.trace` tells what was tried and how it
+island. `solve` asks one after the other until an answer is certified; `solution.trace` lists what was tried and how it
 ended. The law is never changed.
 """
 

@@ -1,4 +1,4 @@
-"""What a solver says of itself, and what it hands to the judge."""
+"""The contract of a solver, and the answer that it hands to the judge."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def solve_many(
     workers: threads of the CPU, by default one for each processor
     tolerance: largest residual of the certificate that counts as solved
 
-    Nothing is raised for a problem that is not solved: its status says so. Threads speed up problems in coordinates
+    Nothing is raised for a problem that is not solved: see its status. Threads speed up problems in coordinates
     under Coulomb's law on the cone; all others are solved one by one.
     """
     if on not in PLACES:
@@ -138,8 +138,8 @@ def common_count(loads: dict[str, NDArray[np.float64]]) -> int:
     """How many cases arrays of loads are for, or InvalidProblem."""
     counts = {name: len(rows) for name, rows in loads.items() if len(rows) != 1}
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} {count}" for name, count in counts.items())
-        raise InvalidProblem(f"solve_many: arrays must have the same number of rows, or one; they have {told}")
+        sizes = ", ".join(f"{name} {count}" for name, count in counts.items())
+        raise InvalidProblem(f"solve_many: arrays must have the same number of rows, or one; they have {sizes}")
     return next(iter(counts.values()), 1)
 
 

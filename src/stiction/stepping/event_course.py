@@ -208,7 +208,7 @@ class Course(Motion):
             moment.bearing, moment.v + self.dt * forces.acceleration, self.dt * solution.impulse,
             self.dt * solution.joint_impulse, position, velocity, begin,
         )  # fmt: skip
-        return self.told(solution, potential, kinetic)
+        return self.report_of(solution, potential, kinetic)
 
     def finish(self, moment: Moment, begin: float, potential: float, kinetic: float, why: str) -> Report:
         """What is left of the step, at velocity level."""
@@ -229,7 +229,7 @@ class Course(Motion):
             found, moment.v + longer * (solution.velocity - moment.v), longer * solution.impulse,
             longer * solution.joint_impulse, position, np.array(velocity), begin,
         )  # fmt: skip
-        return self.told(solution, potential, kinetic)
+        return self.report_of(solution, potential, kinetic)
 
     def leave(
         self, found: Constraints, velocity: NDArray[np.float64], impulse: NDArray[np.float64],
@@ -253,7 +253,7 @@ class Course(Motion):
                     "look at forces and masses, or take a smaller timestep; nothing moved"
                 )
 
-    def told(self, solution: ContactSolution, potential: float, kinetic: float) -> Report:
+    def report_of(self, solution: ContactSolution, potential: float, kinetic: float) -> Report:
         assert self.worst is not None
         trace = (f"{self.pieces} pieces of motion, {self.blows} impacts", *self.notes, *solution.trace)
         last = solution._replace(certificate=self.worst.certificate, trace=trace)

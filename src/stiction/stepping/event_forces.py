@@ -106,8 +106,8 @@ def solve_forces(problem: ContactProblem, d: NDArray[np.float64], solver: Any, t
         fewer = int((other.mode == Mode.SLIDE).sum()) < begins
         if other.ok and (fewer or not found.ok):
             why = f"lets {begins} contacts slide" if found.ok else found.status.name.lower()
-            told = f"{type(found.solver).__name__}: {why}; {type(other.solver).__name__} instead"
-            found = other._replace(trace=(told, *other.trace))
+            note = f"{type(found.solver).__name__}: {why}; {type(other.solver).__name__} instead"
+            found = other._replace(trace=(note, *other.trace))
     if not found.ok:
         raise SolveFailed(found)
     return Forces(found, found.velocity - d)

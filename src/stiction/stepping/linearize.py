@@ -130,7 +130,7 @@ def probe(model: Any, data: Any) -> Engine:
     try:
         engine = _engines.get(data)
     except TypeError:
-        engine = None  # no MjData: told below
+        engine = None  # no MjData: refused below
     if engine is None or engine.model is not model:
         scene = Scene.of(model)
         refuse_foreign(model, data)

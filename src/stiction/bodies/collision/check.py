@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 mj = mujoco()
 
-EXACTLY = 1e-12  # squared sine of an angle that counts as zero
+EXACTLY_PARALLEL = 1e-12  # squared sine of an angle that counts as zero
 FARTHER = 1e-6  # of the smaller radius: a larger error of the distance is corrected
 ALIGNED = 0.999  # cosine: normals at a smaller angle belong to the same patch
 TURNED = 5e-7  # one minus cosine: a normal that errs by a larger angle is corrected
@@ -130,7 +130,7 @@ def distance(address, own_model, own_data, data, one, two, gap, normal, radius, 
         true, nx, ny, nz = apart - away * along, dx, dy, dz
         half = 0.5 * true
         mx, my, mz = found[0] + half * dx, found[1] + half * dy, found[2] + half * dz
-        if along > 1.0 - EXACTLY:
+        if along > 1.0 - EXACTLY_PARALLEL:
             break
 
     # The geom goes back to its place.

@@ -16,9 +16,8 @@ import math
 
 from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import floats, ints, singles
-from stiction.bodies.structs import DIST, EXCLUDE, FRAME, GEOM, POS, SIZE
+from stiction.bodies.structs import DIST, EXCLUDE, FRAME, GEOM, HFIELD, POS, SIZE
 
-HFIELD = 1  # mjtGeom
 WAYS = 8  # along the surface
 STRIDE = 1e-3  # of a cell
 ASKEW = 3e-3  # rad: angle between normals that agree

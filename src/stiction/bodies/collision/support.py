@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import floats, ints, singles
-
-CAPSULE, CYLINDER, BOX, MESH = 3, 5, 6, 7  # mjtGeom
+from stiction.bodies.structs import BOX, CAPSULE, CYLINDER, MESH
 
 
 @kernel

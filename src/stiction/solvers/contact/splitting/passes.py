@@ -19,14 +19,13 @@ from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.anderson import Memory, combine, remember
 from stiction.solvers.contact.cone_newton.tolerances import ROUNDING, SWEEPS_KEPT, TRUST
+from stiction.solvers.contact.splitting.tolerances import STICKY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.box_friction import BoxForm
     from stiction.solvers.contract import Solver
-
-STICKY = 1e-6  # least proximal weight of the pass without friction bounds
 
 
 class Passes:
