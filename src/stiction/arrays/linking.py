@@ -21,6 +21,7 @@ import gc
 import os
 import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,7 @@ except ImportError:
     KNOWN = False
 
 PATIENCE = 2.0  # s that compiling may take unannounced
+ANEW = 5.0  # s without compiling after which more of it is announced again: a fallback in the middle of a run
 ALONE: dict[str, tuple[str, str]] = {}  # names and kinds of kernels alone that others call, by symbol
 _numbers = count()
 
@@ -114,25 +116,34 @@ def no_collection() -> Iterator[None]:
 
 
 class Notice(event.Listener):  # type: ignore[misc]
-    """Explains once, on standard error, why a first solve takes so long; `STICTION_NOTICE=0` keeps it quiet."""
+    """Explains on standard error why a first solve takes so long, and once more where a run stops for other kernels.
+
+    `STICTION_NOTICE=0` keeps it quiet.
+    """
 
     def __init__(self) -> None:
         self.timer: threading.Timer | None = None
         self.within = 0  # compilations: one begins others
-        self.said = os.environ.get("STICTION_NOTICE", "1") == "0"
+        self.ended = 0.0  # when the last of them was over
+        self.quiet = os.environ.get("STICTION_NOTICE", "1") == "0"
+        self.said = False
 
     def on_start(self, event: Any) -> None:
         self.within += 1
-        if self.timer is None and not self.said:
+        if self.within == 1 and time.monotonic() - self.ended > ANEW:
+            self.said = False
+        if self.timer is None and not self.said and not self.quiet:
             self.timer = threading.Timer(PATIENCE, self.say)
             self.timer.daemon = True
             self.timer.start()
 
     def on_end(self, event: Any) -> None:
         self.within -= 1
-        if self.timer is not None and not self.within:
-            self.timer.cancel()
-            self.timer = None
+        if not self.within:
+            self.ended = time.monotonic()
+            if self.timer is not None:
+                self.timer.cancel()
+                self.timer = None
 
     def say(self) -> None:
         if not self.said:
