@@ -18,12 +18,12 @@ from stiction.solvers.contact.contact_pivot import contact_pivot
 from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STALLED, ContactProposal, Contract, Proposal
 from stiction.solvers.lcp.principal import (
     begin,
-    carve,
     drive_all,
     make_member,
     propose,
     send_to_bound,
     verify,
+    views,
     violated,
 )
 from stiction.solvers.lcp.tableau import AT_LOWER, finish, magnitude, settle
@@ -69,7 +69,7 @@ class PrincipalPivot:
 def principal_pivot(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
     """Returns (status, pivots)."""
     n = len(z)
-    t = carve(n, floats, ints)
+    t = views(n, floats, ints)
     tau, size = begin(H, vectors, symmetric, start, t)
     status, pivots, doubts = SINGULAR if size < 0 else MAX_ITERATIONS, 0, 1.0
     while status == MAX_ITERATIONS and pivots <= max_pivots:

@@ -134,7 +134,7 @@ def run(fallen: Fall, quick: bool) -> dict[str, Any]:
         "frames": fallen.frames,
         "radius": fallen.radius,
         "heap_steps": chosen,
-        "heap_sizes": [int(step.form.hears.sum()) for step in steps],
+        "heap_sizes": [int(step.form.responsive.sum()) for step in steps],
         "heap_ranks": [np.linalg.matrix_rank(step.form.response) for step in steps],
         **tabulated("heap_iterations, heap_residuals", _count, PERTURBATIONS, BOUNDS, SOLVERS, steps),
         "sweep_steps": swept,
@@ -156,8 +156,8 @@ def _count(perturbation: float, bounds: str, name: str, step: Step) -> tuple[int
 def _sweep(step: Step, bounds: str, sweeps: Sequence[int]) -> list[float]:
     """The violation after so many sweeps of block Gauss–Seidel, a block a contact."""
     form, plain = step.form, step.form.joint_problem(step.bound[bounds])
-    by_contact = np.argsort(np.tile(np.arange(form.n), 3)[form.hears], kind="stable")
-    blocks = [int(size) for size in form.hears.reshape(3, form.n).sum(axis=0) if size]
+    by_contact = np.argsort(np.tile(np.arange(form.n), 3)[form.responsive], kind="stable")
+    blocks = [int(size) for size in form.responsive.reshape(3, form.n).sum(axis=0) if size]
     problem = st.BoxLCP(
         plain.H[np.ix_(by_contact, by_contact)], plain.q[by_contact], plain.lo[by_contact], plain.hi[by_contact]
     )

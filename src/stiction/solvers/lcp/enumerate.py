@@ -233,7 +233,7 @@ class Support(NamedTuple):
     ints: Array[Ints, ...]
 
 
-sizes, carve = layout(Support, "n")
+sizes, views = layout(Support, "n")
 
 
 @kernel
@@ -243,7 +243,7 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
     The scratch of the judge lies behind that of the systems.
     """
     n = len(z)
-    A, x, row_size, trial, w, state, members, pivots, floats, ints = carve(n, floats, ints)
+    A, x, row_size, trial, w, state, members, pivots, floats, ints = views(n, floats, ints)
     best, singular_count, overflows = np.inf, 0, 0
     for code in range(len(singular)):
         # The sides that this number stands for; those at a bound are put there.

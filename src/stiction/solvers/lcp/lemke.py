@@ -166,7 +166,7 @@ class Path(NamedTuple):
     speed: Array[Floats, "2 * n + 2"]  # at which it approaches that bound
 
 
-sizes, carve = tableau_with(Path, artificial=1)
+sizes, views = tableau_with(Path, artificial=1)
 
 
 @kernel
@@ -174,7 +174,7 @@ def lemke(H, vectors, symmetric, cover, slack, doubtful_rate, max_pivots, floats
     """Follow one path. Returns (status, pivots, violation); answer[0] is z, answer[1] the direction of a ray."""
     # Everything at a bound, free variables solved for.
     z, ray = answer[0], answer[1]
-    t = carve(len(z), floats, ints)
+    t = views(len(z), floats, ints)
     tau = scale(H, vectors, symmetric, t)
     size = rest_at_bounds(t)
     if size < 0:

@@ -78,7 +78,7 @@ class Drive(NamedTuple):
     guarded: Array[Floats, "n"]  # 1 for rows that must stay satisfied, else 0
 
 
-sizes, carve = tableau_with(Drive)
+sizes, views = tableau_with(Drive)
 
 
 def propose(

@@ -99,14 +99,14 @@ class Smoothing(NamedTuple):
     direction: Array[Floats, "n"]
 
 
-sizes, carve = tableau_with(Smoothing)
+sizes, views = tableau_with(Smoothing)
 
 
 @kernel
 def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, floats, ints, z):
     """Returns (status, Newton steps, natural map in scaled units)."""
     n = len(z)
-    t = carve(n, floats, ints)
+    t = views(n, floats, ints)
     tau = scale(H, vectors, symmetric, t)
 
     # The start, within its bounds, also draws the regularization.

@@ -43,7 +43,6 @@ from stiction.solvers.contact.baraff.sets import (
     Given,
     advance,
     begin,
-    carve,
     direct,
     join,
     join_driven,
@@ -51,6 +50,7 @@ from stiction.solvers.contact.baraff.sets import (
     rounding,
     settle,
     sizes,
+    work_views,
 )
 from stiction.solvers.contact.baraff.steps import (
     ARRIVES,
@@ -194,7 +194,7 @@ def impulse_along(problem: ContactProblem, ray: Any, velocity: Any) -> Blow:
 @kernel
 def compute_forces(given, parts, realign, tries, limit, floats, ints, p, ray, counts):
     """compute-forces [Baraff1994, sec. 4.3, 5.5], repeated in other orders if the first fails. Returns a status."""
-    t, turning = carve(given, parts, floats, ints)
+    t, turning = work_views(given, parts, floats, ints)
     n, slip = len(given.mu), given.slip
     jacobian, angle, which, pivots = turning
 

@@ -69,7 +69,7 @@ def binding_sizes(n: int, m: int) -> tuple[int, int]:
 
 
 @kernel
-def carve(rows, segments, bias, free, impulse, floats, ints):
+def binding_views(rows, segments, bias, free, impulse, floats, ints):
     """Views of the workspace; projected normals reach over all m velocities."""
     n, m = len(bias), len(free)
     t = views(n, m, rows, segments, bias, free, impulse, floats, ints)
@@ -85,7 +85,7 @@ def without_slip(rows, segments, bias, free, warm, limit, floats, ints, impulse)
     warm: whether `impulse` holds a start
     """
     n = len(bias)
-    t = carve(rows, segments, bias, free, impulse, floats, ints)
+    t = binding_views(rows, segments, bias, free, impulse, floats, ints)
 
     # Nothing to do if all contacts separate by themselves.
     if lifts_off(t):

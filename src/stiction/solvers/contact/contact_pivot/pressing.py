@@ -46,7 +46,7 @@ class Pressing(NamedTuple):
     place: Array[Ints, "n"]  # among the members, or -1
 
 
-press_sizes, carve = layout(Pressing, "n", "m", most="min(n, m) + 1")
+press_sizes, press_views = layout(Pressing, "n", "m", most="min(n, m) + 1")
 
 
 @kernel
@@ -58,7 +58,7 @@ def press_contacts(normals, segments, bias, free, start, limit, floats, ints, z,
     """
     # Squared lengths of the rows.
     n, m = len(z), len(x)
-    t = carve(n, m, normals, segments, bias, free, x, z, floats, ints)
+    t = press_views(n, m, normals, segments, bias, free, x, z, floats, ints)
     for i in range(n):
         t.size[i] = dot(normals[i], normals[i], normals.shape[1])
 
