@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf, sqrt
 
-from stiction.arrays.compiled import in_callers, kernel, sums
+from stiction.arrays.compiled import kernel, sums
 
 TINY = 1e-300  # a pivot whose inverse may overflow
 NOT_DEFINITE = 1e-14  # part of a diagonal entry at which what is left of it is rounding: not positive definite
@@ -182,7 +182,6 @@ def forward_substitute(L, k, x):
         x[i] = (x[i] - dot(row, x, i)) * row[i]
 
 
-@in_callers
 @kernel
 def bring_largest(A, pivots, k, p, least):
     """Exchange rows so that the largest entry of column p, from the diagonal down, is the pivot; False if it is at most

@@ -1,18 +1,18 @@
 """How kernels that call each other become one piece of machine code.
 
-Numba compiles every function as if it were called from Python: it gets a wrapper that unpacks Python's arguments, its
-code is optimized together with that of all functions that it calls, and machine code is made of it. A function five
-calls below is so optimized five times over, and nearly all kernels are only ever called by other kernels.
+Numba compiles every function as if Python called it: it adds a wrapper that unpacks Python's arguments, optimizes the
+function together with all functions that it calls, and emits machine code. A function five calls down is therefore
+optimized five times, although nearly all kernels are called only by other kernels.
 
-Here a kernel has two sides. Called from another kernel it is a part: typed and lowered, and no more. Called from Python
+Here a kernel is compiled in one of two ways. For other kernels it is a `Part`: typed and lowered, no more. For Python
 it is an object file: linked with all parts below it, each once, and with an entry that takes a block of words
-(`calls`), then optimized once, and kept on disk (`kernel_cache`) or shipped (`prebuilt`). A kernel alone is an object
-file for other kernels too, which call it by its symbol. What cannot be called so, and
-code with checked bounds, is a `Whole`: the same with Numba's own way to call it, and not kept. The first solve takes a
-third of the time for it, and what is optimized together runs no slower.
+(`calls`), then optimized once, and kept on disk (`kernel_cache`) or shipped (`prebuilt`). A kernel marked `@alone` is
+an object file for other kernels too, which call it by its symbol. Kernels that cannot be called by a block of words,
+and code with checked bounds, become a `Whole`: linked alike, but called in Numba's own way, and not kept. A first solve
+takes a third of the time that Numba alone would need, and code that is optimized together runs no slower.
 
-This uses places of Numba that are meant for extension (a pipeline's class, a dispatcher's class) and some that are
-not (libraries of code); where these are not as known, kernels are compiled and kept as Numba does.
+This uses extension points of Numba (a pipeline's class, a dispatcher's class) and some internals (code libraries); if
+those are not as expected, kernels are compiled and cached as Numba does.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ except ImportError:
 
 PATIENCE = 2.0  # s that compiling may take unannounced
 ANEW = 5.0  # s without compiling after which more of it is announced again: a fallback in the middle of a run
-ALONE: dict[str, tuple[str, str]] = {}  # names and kinds of kernels alone that others call, by symbol
+ALONE: dict[str, tuple[str, str]] = {}  # names and kinds of `@alone` kernels that others call, by symbol
 _numbers = count()
 
 
@@ -74,7 +74,7 @@ def whole(kernel: Kernel) -> Any:
 
 
 def part(kernel: Kernel, alone: bool | None = None) -> Any:
-    """The dispatcher that kernels call; alone: whether in an object file of its own, as declared if not given."""
+    """The dispatcher that kernels call; alone: whether in an object file of its own, by default as declared."""
     if not KNOWN:
         options = {name: value for name, value in kernel.targetoptions.items() if name != "nopython"}
         cached = njit(**options)(kernel.py_func)
@@ -89,14 +89,14 @@ def part(kernel: Kernel, alone: bool | None = None) -> Any:
 
 
 class Toolbox:
-    """What `built` hands to those who make intrinsics."""
+    """The parts of Numba that `built` passes to the makers of intrinsics."""
 
     intrinsic, cgutils = staticmethod(intrinsic), cgutils
     make_array, populate_array = staticmethod(make_array), staticmethod(populate_array)
 
 
 def type_of_built(built: Any) -> Any:
-    """The type by which kernels know something that was made after Numba began to compile them."""
+    """Numba's type of an intrinsic that was made after compiling began."""
     target = njit(lambda: None).targetdescr
     target.typing_context.refresh()
     target.target_context.refresh()
@@ -105,7 +105,7 @@ def type_of_built(built: Any) -> Any:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Numba makes millions of objects that stay: looking for garbage among them takes a tenth of all time."""
+    """Switch the garbage collector off: Numba makes millions of objects that stay, and scanning them costs a tenth."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -157,13 +157,13 @@ event.register("numba:compile", Notice())
 if KNOWN:
 
     class Part(CPUDispatcher):  # type: ignore[misc]
-        """A kernel as kernels call it: once for the types of its arguments, whatever numbers a caller writes out."""
+        """A kernel as kernels call it: compiled once for its argument types, not again for literal numbers."""
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
             return super().get_call_template([types.unliteral(each) for each in args], kws)
 
     class Alone(Part):
-        """A kernel that others call in an object file of its own: they know its symbol and the kinds of its results."""
+        """A kernel that others call in an object file of its own, by its symbol and the kind of its results."""
 
         whose: Kernel
 
@@ -222,7 +222,7 @@ if KNOWN:
             return made
 
     class QuickFlags(Flags):  # type: ignore[misc]
-        """Numba's flags, compared first by what is set: they are looked up tens of thousands of times."""
+        """Numba's flags with a fast comparison, by what is set: they are looked up tens of thousands of times."""
 
         __slots__ = ()
 
@@ -254,7 +254,7 @@ if KNOWN:
                 manager.run(self._final_module, builder)
 
     class ObjectLibrary(WholeLibrary):
-        """A whole that is not run from here."""
+        """A whole that is written to a file, not run."""
 
         apart = ""
 
@@ -301,7 +301,7 @@ if KNOWN:
             return 0
 
     class NoEnvironment:
-        """Numba's generator of code, for parts, which have no environment in memory."""
+        """Numba's code generator for parts, which have no environment in memory."""
 
         def __init__(self, codegen: Any) -> None:
             self.codegen = codegen
@@ -314,7 +314,7 @@ if KNOWN:
 
 
 def closure(libraries: list[Any]) -> list[Any]:
-    """These and, of parts, all that they call, each once; in an order that does not change between runs."""
+    """These libraries and all parts that they call, each once, in the same order in every run."""
     found: dict[int, Any] = {}
     left = list(reversed(libraries))
     while left:
@@ -328,7 +328,7 @@ def closure(libraries: list[Any]) -> list[Any]:
 
 @no_collection()
 def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made | None:
-    """A kernel for arguments of these kinds, as an object file; None if it cannot be called by a block of words.
+    """Compile a kernel for arguments of these kinds into an object file; None if a block of words cannot call it.
 
     name: of its entry; machine: LLVM's, for another processor than this
     """
@@ -363,7 +363,7 @@ def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made
 
 
 def show_only(module: Any, symbols: dict[str, str]) -> None:
-    """Name what is called from outside of machine code, and hide the rest."""
+    """Export these symbols under their new names, and hide all others."""
     for function in module.functions:
         if function.name in symbols:
             function.linkage, function.name = "external", symbols[function.name]
@@ -372,7 +372,7 @@ def show_only(module: Any, symbols: dict[str, str]) -> None:
 
 
 def compiled_gateway(machine: Any = None) -> Made:
-    """The gateway, as an object file with a function as C calls it."""
+    """The gateway as an object file, with C's calling convention."""
     from stiction.arrays import gateway as source
 
     gateway: Any = source.gateway
@@ -381,7 +381,7 @@ def compiled_gateway(machine: Any = None) -> Made:
     given = (types.int64,) * 3
     whole.compile(given)
     itself = whole.overloads[given]
-    # Around what Numba makes, which returns its result at an address.
+    # Numba's function returns its result through a pointer; this wraps it.
     word, outer = ir.IntType(64), ir.Module()
     inner = ir.Function(
         outer,
@@ -401,7 +401,7 @@ def compiled_gateway(machine: Any = None) -> Made:
 
 
 def is_foreign(symbol: str) -> bool:
-    """Whether machine code that calls it needs Numba in its process."""
+    """Whether code that calls it needs Numba in its process."""
     return symbol not in PROVIDED and symbol.startswith(("numba_", "NRT_", "Py", "_Py"))
 
 
@@ -417,7 +417,7 @@ def type_of(kind: str) -> Any:
 
 
 def exact_kind(given: Any) -> str | None:
-    """The kind of arguments of exactly this type; None if there is none."""
+    """The kind that stands for exactly this type; None if there is none."""
     if isinstance(given, types.BaseTuple):
         return kind_of_tuple(given, exact_kind)
     if isinstance(given, types.Array):
@@ -449,7 +449,7 @@ def kind_of_tuple(given: Any, kind: Callable[[Any], str | None]) -> str | None:
 
 
 def entry_of(kernel: Any, kinds: list[str], given: tuple[Any, ...], results: str) -> Any:
-    """A function of a block of words that calls the kernel with the arguments in it, and writes results after them."""
+    """A function that reads arguments from a block of words, calls the kernel, and writes the results after them."""
     names: dict[str, Any] = {"kernel": kernel, "as_float": as_float, "as_word": as_word}
     lines, word = ["def entry(words):"], 0
 

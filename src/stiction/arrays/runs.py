@@ -1,4 +1,4 @@
-"""Rows over two runs of velocities: what a contact or a joint touches of all the velocities there are.
+"""Rows over two runs of velocities: a contact or a joint touches only a few of all velocities.
 
 A row has entries at `segment[1]` velocities from `segment[0]` on, and at `segment[3]` more from `segment[2]` on.
 """

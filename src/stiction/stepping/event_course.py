@@ -115,7 +115,7 @@ class Course(Motion):
         return True
 
     def still_caught(self, found: Constraints) -> NDArray[np.bool_]:
-        """(n,) contacts whose sliding has turned across itself before, in this step, and is to end with the step."""
+        """(n,) contacts whose slip direction already reversed in this step; they are braked evenly until its end."""
         if self.caught is None:
             return np.zeros(found.n, bool)
         old, caught = self.caught
@@ -123,10 +123,10 @@ class Course(Motion):
         return self.caught[1]
 
     def catch(self, moment: Moment, landing: Landing) -> None:
-        """Mark what slid and has come to the end of its direction, but still moves across.
+        """Mark contacts that stopped along their slip direction but still move across it.
 
-        In space, a direction kept for a whole piece lets sliding end in ever shorter pieces: from here on it is slowed
-        down evenly to the end of the step, as far as friction can.
+        In space, a direction kept for a whole piece lets sliding end in ever shorter pieces: from here on it is braked
+        evenly until the end of the step, as far as friction can.
         """
         if self.caught is None and np.isnan(moment.slip).all():
             return

@@ -8,7 +8,7 @@
 - NoSlip: T a + Ṫv = 0.
 
 A contact problem has a constant for normals and joints, none for tangents, and its viscous law refers to the free
-velocity. Both are had by asking for a' = a + d instead of a: a'_free = a_free + d leaves the dynamics as they are, the
+velocity. Solving for a' = a + d instead of a provides both: a'_free = a_free + d leaves the dynamics as they are, the
 constants become Ṅv - N d and J̇v - J d, and the tangents see T d. For Coulomb d solves T d = Ṫv at contacts that do not
 slide; for the viscous law a'_free = v, so d = v - a_free (in units of one second), and d = v/h if it is implicit.
 """
