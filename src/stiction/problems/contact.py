@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,22 +49,12 @@ if TYPE_CHECKING:
 
     from stiction.problems.normal_form import Posed, Whitened
 
+    Maybe = ArrayLike | None
+
 WHITE_WITHOUT = {"law", "friction", "viscosity", "slip"}  # what the normal form does not depend on
 REPLACEABLE = ("law", "friction", "velocity", "gap_rate", "tangent_rate", "joint_rate", "viscosity", "slip")
 NO_ROWS = np.zeros(0, np.int64)
 STILL = {d: np.zeros((0, d)) for d in ZEROS}  # tangent rates, as kernels take them, where there are none
-
-
-class Others(TypedDict, total=False):
-    """What contacts may have besides rows and friction, in every form of a problem: see `ContactProblem`."""
-
-    gap_rate: ArrayLike | None
-    tangent_rate: ArrayLike | None
-    joints: ArrayLike | None
-    joint_rate: ArrayLike | None
-    viscosity: ArrayLike | None
-    slip: ArrayLike | None
-    law: Law
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,21 +105,10 @@ class ContactProblem:
     tangent_rate: NDArray[np.float64] | None = None
 
     def __init__(
-        self,
-        mass: ArrayLike,
-        velocity: ArrayLike,
-        normal: ArrayLike,
-        tangent: ArrayLike,
-        friction: ArrayLike,
-        *,
-        gap_rate: ArrayLike | None = None,
-        tangent_rate: ArrayLike | None = None,
-        joints: ArrayLike | None = None,
-        joint_rate: ArrayLike | None = None,
-        viscosity: ArrayLike | None = None,
-        slip: ArrayLike | None = None,
-        law: Law = Coulomb(),  # noqa: B008 (frozen)
-    ) -> None:
+        self, mass: ArrayLike, velocity: ArrayLike, normal: ArrayLike, tangent: ArrayLike, friction: ArrayLike,
+        *, gap_rate: Maybe = None, tangent_rate: Maybe = None, joints: Maybe = None, joint_rate: Maybe = None,
+        viscosity: Maybe = None, slip: Maybe = None, law: Law = Coulomb(),  # noqa: B008 (frozen)
+    ) -> None:  # fmt: skip
         inertia = mass_matrix(mass)
         m = len(inertia)
         normals = rows_of("normal", normal, m)
@@ -140,21 +119,15 @@ class ContactProblem:
         segments = np.tile(np.array([0, m, 0, 0]), (n, 1))
         self._set(
             inertia, [0, m], vector(KIND, "velocity", velocity, m, "mass"), rows, segments, friction, dim,
-            gap_rate=gap_rate, tangent_rate=tangent_rate, joints=joints, joint_rate=joint_rate, viscosity=viscosity,
-            slip=slip, law=law,
+            gap_rate, tangent_rate, joints, joint_rate, viscosity, slip, law,
         )  # fmt: skip
 
     @classmethod
     def from_bodies(
-        cls,
-        mass: ArrayLike,
-        velocity: ArrayLike,
-        bodies: ArrayLike,
-        normal: ArrayLike,
-        tangent: ArrayLike,
-        friction: ArrayLike,
-        **others: Unpack[Others],
-    ) -> ContactProblem:
+        cls, mass: ArrayLike, velocity: ArrayLike, bodies: ArrayLike, normal: ArrayLike, tangent: ArrayLike,
+        friction: ArrayLike, *, gap_rate: Maybe = None, tangent_rate: Maybe = None, joints: Maybe = None,
+        joint_rate: Maybe = None, viscosity: Maybe = None, slip: Maybe = None, law: Law = Coulomb(),  # noqa: B008 (frozen)
+    ) -> ContactProblem:  # fmt: skip
         """Free bodies: mass (b, 6, 6), velocity (b, 6), bodies (n, 2) with -1 for the world, rows by body.
 
         normal: (n, 2, 6), tangent: (n, 2, 2, 6): [contact, tangent, body, velocity]; rows of the world are ignored
@@ -181,20 +154,18 @@ class ContactProblem:
         start = body_velocities(velocity, count)
         problem = object.__new__(cls)
         trees = np.arange(0, 6 * count + 1, 6)
-        problem._set(inertia, trees, start, rows, segments, friction, dim, **others)
+        problem._set(
+            inertia, trees, start, rows, segments, friction, dim,
+            gap_rate, tangent_rate, joints, joint_rate, viscosity, slip, law,
+        )  # fmt: skip
         return problem
 
     @classmethod
     def from_trees(
-        cls,
-        masses: Sequence[ArrayLike],
-        velocity: ArrayLike,
-        trees: ArrayLike,
-        normal: ArrayLike,
-        tangent: ArrayLike,
-        friction: ArrayLike,
-        **others: Unpack[Others],
-    ) -> ContactProblem:
+        cls, masses: Sequence[ArrayLike], velocity: ArrayLike, trees: ArrayLike, normal: ArrayLike, tangent: ArrayLike,
+        friction: ArrayLike, *, gap_rate: Maybe = None, tangent_rate: Maybe = None, joints: Maybe = None,
+        joint_rate: Maybe = None, viscosity: Maybe = None, slip: Maybe = None, law: Law = Coulomb(),  # noqa: B008 (frozen)
+    ) -> ContactProblem:  # fmt: skip
         """Kinematic trees of any sizes: a mass matrix each, velocities of all of them, one after the other.
 
         trees: (n, 2) which two each contact touches, -1 for the world
@@ -231,7 +202,10 @@ class ContactProblem:
         problem = object.__new__(cls)
         mass = np.concatenate([block.ravel() for block in blocks]) if blocks else np.zeros(0)
         free = vector(KIND, "velocity", velocity, m, "masses")
-        problem._set(mass, starts, free, rows, segments, friction, dim, **others)
+        problem._set(
+            mass, starts, free, rows, segments, friction, dim,
+            gap_rate, tangent_rate, joints, joint_rate, viscosity, slip, law,
+        )  # fmt: skip
         return problem
 
     @classmethod
@@ -262,16 +236,15 @@ class ContactProblem:
         operator[np.ix_(place, place)], constant[place] = given, offset
         problem = object.__new__(cls)
         problem._set(
-            None, [0], np.zeros(0), np.zeros((n, d, 0)), np.zeros((n, 4), np.int64), friction, dim, operator, constant,
-            law=law,
+            None, [0], np.zeros(0), np.zeros((n, d, 0)), np.zeros((n, 4), np.int64), friction, dim,
+            None, None, None, None, None, None, law, operator, constant,
         )  # fmt: skip
         return problem
 
     def _set(
         self, mass: Any, trees: Any, velocity: Any, rows: Any, segments: Any, friction: Any, dim: int,
-        delassus: Any = None, offset: Any = None, *, gap_rate: Any = None, tangent_rate: Any = None, joints: Any = None,
-        joint_rate: Any = None, viscosity: Any = None, slip: Any = None,
-        law: Law = Coulomb(),  # noqa: B008
+        gap_rate: Any, tangent_rate: Any, joints: Any, joint_rate: Any, viscosity: Any, slip: Any, law: Law,
+        delassus: Any = None, offset: Any = None,
     ) -> None:  # fmt: skip
         """Check what all forms share, and keep everything read-only."""
         n, m = len(rows), velocity.size
