@@ -14,7 +14,7 @@ from measure import Table, duration
 import stiction as st
 from stiction.arrays.compiled import workspace
 from stiction.solvers.lcp.keller import keller
-from stiction.solvers.lcp.principal import EMPTY
+from stiction.solvers.lcp.tableau import EMPTY
 
 FIRST = "import stiction as st; st.solve(st.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]), st.{}())"
 

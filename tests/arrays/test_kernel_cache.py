@@ -258,6 +258,13 @@ def test_compiling_that_takes_long_is_announced_once(package):
     assert quietly(run(package, program, NUMBA_CACHE_DIR=str(package.parent), STICTION_NOTICE="0")) == "42 compiled"
 
 
+def test_compiling_in_the_middle_of_a_run_is_announced_again(package):
+    often = "import time\nfrom stiction.arrays import linking\nlinking.PATIENCE, linking.ANEW = 0.0, 1.0\n"
+    program = often + RUN.replace("print", "outer(20.0)\ntime.sleep(1.5)\nprint")
+    ended = run(package, program, STICTION_NOTICE="1")
+    assert ended.stderr.count("stiction: compiling kernels (once") == 2
+
+
 def test_every_kernel_lies_in_a_source_that_is_hashed():
     """Studies are not: their kernels call those below and themselves, and a file's own change is always noticed."""
     hashed = set(source_files())

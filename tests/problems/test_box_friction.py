@@ -95,10 +95,10 @@ def test_an_answer_answers_all_three(name, law):
     form = box_form(problem)
     p = form.scaled(st.solve(pyramid, st.CellLemke()).impulse)
     assert form.violation(p) <= 1e-9
-    heard, n = form.hears, problem.n
-    assert certify(form.normal_problem(p), p[heard[:n], 0]).residual <= 1e-8
-    assert certify(form.friction_problem(p), p[:, 1:].T.ravel()[heard[n:]]).residual <= 1e-8
-    assert certify(form.joint_problem(p[:, 0]), p.T.ravel()[heard]).residual <= 1e-8
+    responsive, n = form.responsive, problem.n
+    assert certify(form.normal_problem(p), p[responsive[:n], 0]).residual <= 1e-8
+    assert certify(form.friction_problem(p), p[:, 1:].T.ravel()[responsive[n:]]).residual <= 1e-8
+    assert certify(form.joint_problem(p[:, 0]), p.T.ravel()[responsive]).residual <= 1e-8
 
 
 def test_the_violation_sees_what_is_wrong():
@@ -124,7 +124,7 @@ def test_what_a_joint_holds_is_left_out_but_opposes_its_velocity():
         law=BOXES[0],
     )
     form = box_form(problem)
-    np.testing.assert_array_equal(form.hears, [True, False, False])
+    np.testing.assert_array_equal(form.responsive, [True, False, False])
     assert form.friction_problem(np.zeros((1, 3))).n == 0
     assert form.joint_problem(np.zeros(1)).n == 1
     p = form.with_all(form.scaled(np.array([[1.0, 0.0, 0.0]]))[0, :1])

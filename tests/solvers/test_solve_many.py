@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
 
 import numpy as np
 import pytest
 
 import stiction as st
+from meanwhile import counts_of_another_thread
 from stiction.problems.zoo import contact_families as families
 from stiction.solutions.contact import judge_contact
 from stiction.solvers import solve_many as module
@@ -65,21 +64,8 @@ def test_other_threads_run_meanwhile():
     problem = families.stack(5, 1)
     given = loads(problem, module.SHARE)
     st.solve_many(problem, **given, workers=1)
-    ticks, stop = [], threading.Event()
-
-    def count():
-        while not stop.is_set():
-            ticks.append(time.perf_counter())
-            time.sleep(0.0005)
-
-    other = threading.Thread(target=count)
-    other.start()
-    begin = time.perf_counter()
-    st.solve_many(problem, **given, workers=1)  # four calls of the kernel
-    end = time.perf_counter()
-    stop.set()
-    other.join()
-    assert sum(begin < tick < end for tick in ticks) >= 3
+    # Four calls of the kernel.
+    assert counts_of_another_thread(lambda: st.solve_many(problem, **given, workers=1)) >= 3
 
 
 def test_a_list_of_all_kinds_of_problems():

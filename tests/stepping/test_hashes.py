@@ -29,8 +29,8 @@ def expected(request):
     """From the table, or from another process that makes the steps of the scenes that are asked for here."""
     if not ELSEWHERE:
         return table()["hashes"]
-    asked = [item.callspec.params["name"] for item in request.session.items if "expected" in item.fixturenames]
-    return in_another_process(*asked)
+    mine = [item for item in request.session.items if item.path == request.path and "expected" in item.fixturenames]
+    return in_another_process(*(item.callspec.params["name"] for item in mine))
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import stiction as st
+from meanwhile import counts_of_another_thread
 from stiction.arrays.compiled import is_compiled
 from stiction.stepping import rollout as module
 
@@ -125,21 +126,8 @@ def test_other_threads_run_meanwhile():
     model = model_of()
     states = start_of(model)
     st.rollout(model, mujoco.MjData(model), states, nstep=10, workers=1)
-    ticks, stop = [], threading.Event()
-
-    def count():
-        while not stop.is_set():
-            ticks.append(time.perf_counter())
-            time.sleep(0.0005)
-
-    other = threading.Thread(target=count)
-    other.start()
-    begin = time.perf_counter()
-    st.rollout(model, mujoco.MjData(model), states, nstep=module.SHARE, workers=1)
-    end = time.perf_counter()
-    stop.set()
-    other.join()
-    assert sum(begin < tick < end for tick in ticks) >= 3
+    data, steps = mujoco.MjData(model), module.SHARE
+    assert counts_of_another_thread(lambda: st.rollout(model, data, states, nstep=steps, workers=1)) >= 3
 
 
 def test_steps_without_warm_starts_and_far_apart_sizes():

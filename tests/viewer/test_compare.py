@@ -7,25 +7,15 @@ from pathlib import Path
 import imageio_ffmpeg
 import numpy as np
 import pytest
+from opengl import needs_opengl
 
 import stiction as st
-from stiction.viewer import gl, plots
+from stiction.viewer import plots
 from stiction.viewer.compare import Comparison, ComparisonRecorder
 from stiction.viewer.rivals import SETTINGS, Ours, Rival, in_units, runs_of
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SMALL = {"width": 160, "height": 120}
-
-
-def has_opengl() -> bool:
-    try:
-        gl.platform()
-    except st.MissingDependency:
-        return False
-    return True
-
-
-needs_opengl = pytest.mark.skipif(not has_opengl(), reason="neither EGL nor OSMesa is installed (libegl1, libosmesa6)")
 
 
 def comparison(name="pinched-capsule", *names: str) -> Comparison:

@@ -8,13 +8,14 @@ import urllib.request
 import mujoco
 import numpy as np
 import pytest
+from opengl import needs_opengl
 from PIL import Image
 
 import stiction as st
 from stiction.bodies.state import model_bytes
 from stiction.scenes import SCENES
 from stiction.solutions.contact import Mode
-from stiction.viewer import backdrop, brand, caption, film_cones, gl, palette
+from stiction.viewer import backdrop, brand, caption, film_cones, palette
 from stiction.viewer.browser import NARROW, Viewer
 from stiction.viewer.forces import LOOKS, cones
 from stiction.viewer.pictures import Pictures, laid_over
@@ -23,16 +24,6 @@ from stiction.viewer.shine import SCRIPT as SHINING
 from stiction.viewer.shine import SHINE
 from stiction.viewer.start import GALLERY, picture_of
 
-
-def has_opengl() -> bool:
-    try:
-        gl.platform()
-    except st.MissingDependency:
-        return False
-    return True
-
-
-needs_opengl = pytest.mark.skipif(not has_opengl(), reason="neither EGL nor OSMesa is installed (libegl1, libosmesa6)")
 GREY = """<mujoco model="two"><worldbody>
   <body><freejoint/><geom name="plain" size="0.1"/></body>
   <body pos="1 0 0"><freejoint/><geom name="other" size="0.1"/></body>

@@ -8,6 +8,7 @@ import subprocess
 import imageio_ffmpeg
 import numpy as np
 import pytest
+from opengl import needs_opengl
 
 import stiction as st
 from stiction.viewer import gl
@@ -16,17 +17,6 @@ from stiction.viewer.notebook import show
 from stiction.viewer.record import Recorder
 
 SMALL = {"width": 160, "height": 120}
-
-
-def has_opengl() -> bool:
-    try:
-        gl.platform()
-    except st.MissingDependency:
-        return False
-    return True
-
-
-needs_opengl = pytest.mark.skipif(not has_opengl(), reason="neither EGL nor OSMesa is installed (libegl1, libosmesa6)")
 
 
 def simulation(name="box-on-plane") -> st.Simulation:

@@ -1,8 +1,8 @@
-"""Kernels compiled by another process while this one compiles what calls them.
+"""Compile kernels in a second process while this one compiles their callers.
 
-Most of what Numba does is done by Python, and so by one core. A kernel alone (`compiled.alone`) is an object file of
-its own, which another process can make and keep on disk (`kernel_cache`); who calls it waits for that. If anything goes
-wrong there, it is compiled here.
+Numba is mostly Python, so it uses one core. A kernel marked `@alone` becomes an object file of its own, which another
+process can compile and keep on disk (`kernel_cache`); its callers wait for the file. If that process fails, the kernel
+is compiled here.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ OFTEN = 0.02  # s between two looks for a file
 
 
 def ahead(*calls: tuple[Any, tuple[Any, ...]]) -> None:
-    """Begin to compile kernels for arguments of these kinds, in order, as far as they are not yet and a core is free.
+    """Start compiling kernels that are not compiled yet, in this order, if there is a second core.
 
-    calls: kernels with such arguments
+    calls: kernels, each with sample arguments
     """
     keys = []
     for kernel, given in calls:
@@ -50,7 +50,7 @@ def ahead(*calls: tuple[Any, tuple[Any, ...]]) -> None:
 
 
 def is_wanted(kernel: Kernel, kinds: str) -> bool:
-    """Whether it has to be compiled, and a second process would do it beside this one."""
+    """Whether it has to be compiled, and a second process can do so."""
     from stiction.arrays.kernel_cache import is_kept, places
     from stiction.arrays.prebuilt import library
 
@@ -68,12 +68,12 @@ def is_wanted(kernel: Kernel, kinds: str) -> bool:
 
 
 def cores() -> int:
-    """Of this machine, as many as this process may use."""
+    """How many this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def awaited(kernel: Kernel, kinds: str) -> None:
-    """Until another process has compiled it, if one has begun to."""
+    """Wait until the other process has compiled it, if it has begun to."""
     from stiction.arrays.kernel_cache import is_kept
 
     process = _begun.get((name_of(kernel), kinds))

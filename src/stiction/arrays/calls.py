@@ -1,15 +1,14 @@
 """How Python calls machine code: with the address of a block of words.
 
-A word has eight bytes. An array is the address of its Python object, of which the code reads data, shape and strides
-(the first members of NumPy's `PyArrayObject`, which its binary interface fixes); numbers are themselves; a tuple is its
-fields, one after the other; results follow the arguments. So the code depends neither on a version of Python nor on one
-of Numba, and no Numba is needed to call it. Between Python and the block stands one function for all kernels, the
-`gateway`, with a table for each: it costs a tenth of a microsecond.
+A word has eight bytes. An array is passed as the address of its Python object, from which the code reads data, shape
+and strides (the first members of NumPy's `PyArrayObject`, fixed by its binary interface); numbers are passed as they
+are, tuples field by field; results follow the arguments. So the code depends on no version of Python or Numba, and
+calling it does not need Numba. One function, the `gateway`, fills the block for all kernels, by a table for each; that
+costs a tenth of a microsecond.
 
-Kinds of arguments are written `d` (float), `q` (int), `?` (bool), for contiguous arrays D, Q, B and the number of axes,
-and `R` with a hash for arrays of MuJoCo's structs: another layout of these is another kind. A tuple is
-`<name|kinds|of|its|fields>`, with the module and name of its class, if it has one. Everything else is `-`, and is for
-Numba's own dispatcher.
+The kind of an argument is `d` (float), `q` (int), `?` (bool); D, Q or B with the number of axes for a contiguous array
+of these; `R` with a hash for an array of MuJoCo's structs, by their layout. A tuple is `<name|kinds|of|its|fields>`,
+with the module and name of its class, if it has one. Everything else is `-` and goes to Numba's own dispatcher.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def name_of(kernel: Kernel) -> str:
 
 @cache
 def array_is_as_known() -> bool:
-    """Whether arrays, numbers and tuples have in memory what is read of them."""
+    """Whether arrays, numbers and tuples are laid out in memory as the gateway reads them."""
     if sys.implementation.name != "cpython" or struct.calcsize("P") != 8:
         return False
     sample = np.zeros((3, 5))
@@ -119,7 +118,7 @@ def kind(value: Any) -> str:
 
 @cache
 def tuple_name(whose: Any) -> str:
-    """Of a tuple's class, if it can be found by it; plain tuples have none."""
+    """The name by which a tuple's class can be found; empty for plain tuples."""
     if not hasattr(whose, "_fields"):
         return ""
     return UNKNOWN if "<" in whose.__qualname__ else f"{whose.__module__}:{whose.__qualname__}"
@@ -129,7 +128,7 @@ _layouts: dict[int, tuple[Any, str]] = {}
 
 
 def struct_letter(dtype: Any) -> str:
-    """Of a struct's names, types and places; kept, because there are hundreds of them. Nothing for other arrays."""
+    """The letter of a struct's names, types and offsets, cached, because there are hundreds; empty for other arrays."""
     known = _layouts.get(id(dtype))
     if known is None or known[0] is not dtype:
         places = sorted((name, str(field[0]), field[1]) for name, field in (dtype.fields or {}).items())
@@ -140,12 +139,12 @@ def struct_letter(dtype: Any) -> str:
 
 
 def struct_of(letter: str) -> Any:
-    """The struct that was seen under this letter."""
+    """The struct with this letter."""
     return next(dtype for dtype, known in _layouts.values() if known == letter)
 
 
 def split(kinds: str, between: str = ",") -> list[str]:
-    """The kinds in a text, those within a tuple together."""
+    """Split a list of kinds, keeping tuples together."""
     found, depth = [""] if kinds else [], 0
     for letter in kinds:
         depth += (letter == "<") - (letter == ">")
@@ -172,19 +171,18 @@ def words_of(kind: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def call_of(code: Code, kinds: str, keeps_lock: bool, otherwise: Any) -> Any:
-    """A function around machine code: what Python calls (`gateway`).
+    """The function that Python calls: the `gateway` with a table for this machine code.
 
-    keeps_lock: whether other threads of the interpreter wait meanwhile; otherwise: what is called with arguments of
-    other kinds
+    keeps_lock: whether to hold the interpreter's lock; otherwise: called instead with arguments of other kinds
     """
     table = table_of(code, kinds, keeps_lock, otherwise)
     return function_of(ctypes.addressof(method()), table, None)
 
 
 def table_of(code: Code, kinds: str, keeps_lock: bool, otherwise: Any) -> NDArray[np.int64]:
-    """What the gateway knows of one kernel: words, and the programs of its arguments and results."""
+    """The gateway's table for one kernel: addresses, and the programs that read arguments and make results."""
     given = split(kinds)
-    held: list[Any] = [otherwise]  # what must live as long as the table
+    held: list[Any] = [otherwise]  # objects that must live as long as the table
     program = [line for each in given for line in lines_of(each, held)] + [(STOP, 0, 0)]
     program += [*(lines_of(code.results, held) if code.results else ()), (STOP, 0, 0)]
     if len(program) > WORDS or max(code.results.count("<"), kinds.count("<")) > DEPTH:
@@ -220,12 +218,12 @@ def lines_of(kind: str, held: list[Any]) -> Iterator[tuple[int, int, int]]:
 
 
 def dtype_of(letter: str) -> Any:
-    """The one of arrays that are written with this letter."""
+    """The dtype that this letter stands for."""
     return struct_of(letter) if letter[0] == "R" else next(each for each, known in ARRAYS.items() if known == letter)
 
 
 def tidied(value: Any) -> Any:
-    """An argument as the gateway knows its kind: the same numbers, with types that are what they are equal to."""
+    """An argument with exactly the types that the gateway checks for: NumPy and Python numbers are converted."""
     if isinstance(value, np.ndarray):
         return value.view(dtype_of(kind(value)[:-1]))
     if isinstance(value, tuple):
@@ -235,12 +233,12 @@ def tidied(value: Any) -> Any:
 
 @cache
 def functions() -> tuple[int, ...]:
-    """Addresses of Python's own, in the order of the table."""
+    """Addresses of Python's C functions, in the order of the table."""
     return tuple(ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p).value or 0 for name in PYTHON)
 
 
 class Method(ctypes.Structure):
-    """How Python knows a function in C (`PyMethodDef`)."""
+    """The description of a C function for Python (`PyMethodDef`)."""
 
     _fields_ = (("name", ctypes.c_char_p), ("code", ctypes.c_void_p), ("how", ctypes.c_int), ("text", ctypes.c_char_p))
 

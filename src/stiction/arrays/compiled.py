@@ -1,10 +1,9 @@
 """How kernels are compiled, and where they write.
 
-A kernel is plain Python over arrays and numbers. What it runs is found at its first call: machine code that came with
-the package (`prebuilt`), that an earlier process kept on disk for exactly these sources (`kernel_cache`), or that Numba
-makes of it now (`linking`); `calls` has how it is called. A kernel allocates nothing: everything it writes lies in a
-`Workspace` handed in, which is kept per thread and grows to the largest problem seen. Numba is imported when something
-has to be compiled, and not before.
+A kernel is plain Python over arrays and numbers. Its machine code is looked up at the first call: shipped with the
+package (`prebuilt`), kept on disk by an earlier process for exactly these sources (`kernel_cache`), or compiled now
+(`linking`); `calls` defines how Python calls it. A kernel allocates nothing: it writes only to a `Workspace` passed in,
+one per thread, which grows to the largest problem seen. Numba is imported only when something has to be compiled.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ _making = threading.RLock()  # no kernel is compiled twice
 
 
 class Target:
-    """What kernels are being compiled for; `gpu` is set while Numba's compilers are locked (`gpu.for_gpu`)."""
+    """The target of compilation; `gpu` is set while Numba's compilers are locked (`gpu.for_gpu`)."""
 
     gpu = False
-    one_piece = False  # kernels alone are compiled into their callers, too: for libraries that are shipped
+    one_piece = False  # compile kernels marked `@alone` into their callers too: for libraries that are shipped
 
 
 class Kernel:
-    """A compiled function; to Numba, which compiles the kernels that call it, it is one of its own (`part`)."""
+    """A compiled function. When Numba compiles other kernels that call it, it sees a dispatcher of its own (`part`)."""
 
     __qualname__: str
-    alone = False  # whether it is an object file of its own where other kernels call it too
+    alone = False  # whether other kernels call it in an object file of its own
 
     def __init__(self, function: Any, options: dict[str, Any], as_written: bool = False) -> None:
         update_wrapper(self, function)
@@ -68,7 +67,7 @@ class Kernel:
         return self.run(*given)
 
     def first(self, *given: Any) -> Any:
-        """Find out what calls from Python run: by the kinds of their arguments."""
+        """Replace `run` by a function that chooses machine code by the kinds of the arguments, then call it."""
         from stiction.arrays.calls import kinds_of, tidied
 
         calls: dict[str, Any] = {}
@@ -86,14 +85,14 @@ class Kernel:
         return choose(*given)
 
     def call(self, kinds: str, otherwise: Any) -> Any:
-        """What a call with arguments of these kinds runs, and `otherwise` with others; None if it is `whole`."""
+        """A callable for arguments of these kinds, which passes others on to `otherwise`; None if only `whole` fits."""
         from stiction.arrays.calls import call_of
 
         code = self.code(kinds)
         return code and call_of(code, kinds, not self.targetoptions.get("nogil"), otherwise)
 
     def code(self, kinds: str) -> Code | None:
-        """The machine code for these kinds: shipped, kept, or made now; None where it is for Numba's dispatcher."""
+        """The machine code for these kinds: shipped, kept, or compiled now; None where Numba's dispatcher is needed."""
         from stiction.arrays.calls import UNKNOWN, array_is_as_known, name_of
         from stiction.arrays.prebuilt import library
         from stiction.arrays.sources import unusual
@@ -146,7 +145,7 @@ class Kernel:
         return types.Dispatcher(self.gpu_part if Target.gpu else self.part)
 
     def for_arguments(self, *given: Any) -> Any:
-        """What a call with arguments of these kinds runs, without the search for it that every call begins with."""
+        """The callable for arguments of these kinds, to be called without looking it up every time."""
         from stiction.arrays.calls import kinds_of
 
         kinds = kinds_of(given)
@@ -159,7 +158,7 @@ class Kernel:
 
 
 def kept_or_made(name: str, key: str, make: Callable[[], Made | None]) -> Code | None:
-    """Machine code of an earlier process, or of this one, which keeps it."""
+    """Load machine code that an earlier process kept, or make it and keep it."""
     from stiction.arrays.kernel_cache import keep, kept, loaded
 
     with _making:
@@ -173,7 +172,7 @@ def kept_or_made(name: str, key: str, make: Callable[[], Made | None]) -> Code |
 
 
 def gateway() -> int:
-    """The address of the function in C through which Python calls kernels: shipped, kept, or made now."""
+    """Address of the C function through which Python calls kernels: shipped, kept, or compiled now."""
     from stiction.arrays.prebuilt import library
 
     shipped = library()
@@ -191,7 +190,7 @@ def gateway() -> int:
 
 
 class Built:
-    """Something of Numba's, made when kernels that use it are compiled; `written` is the same in Python."""
+    """An intrinsic, made when the first kernel that uses it is compiled; `written` does the same in Python."""
 
     def __init__(self, make: Callable[[Any], Any], written: Callable[..., Any]) -> None:
         self.make, self.written = make, written
@@ -217,10 +216,10 @@ class Built:
 
 
 def built(make: Callable[[Any], Any], written: Callable[..., Any]) -> Any:
-    """What kernels use: `make(toolbox)`, compiled by Numba, or as it is written where nothing is compiled.
+    """An intrinsic for kernels: `make(toolbox)` where they are compiled, the Python function `written` where not.
 
-    The toolbox has those parts of Numba that a CPU and a GPU have each of their own: `intrinsic`, `cgutils`,
-    `make_array` and `populate_array`.
+    The toolbox holds the parts of Numba that differ between CPU and GPU: `intrinsic`, `cgutils`, `make_array` and
+    `populate_array`.
     """
     return Built(make, written) if is_compiled() else written
 
@@ -240,14 +239,14 @@ def inlined(function: F) -> F:
 
 
 def alone(function: F) -> F:
-    """A kernel that is compiled apart from those that call it: once for all of them, and at the same time (`ahead`)."""
+    """A kernel compiled apart from its callers: once for all of them, possibly by another process (`ahead`)."""
     if is_compiled():
         function.alone = True  # type: ignore[attr-defined]
     return function
 
 
 def in_callers(function: F) -> F:
-    """A kernel that is compiled into its callers: handing workspaces on costs as much as the arithmetic done here."""
+    """A kernel compiled into its callers: passing workspaces would cost as much as the arithmetic in it."""
     return made(function.py_func, {**function.targetoptions, "forceinline": True}) if is_compiled() else function  # type: ignore[attr-defined]
 
 
@@ -257,17 +256,17 @@ def sums(function: F) -> F:
 
 
 def without_lock(function: F) -> F:
-    """A kernel that lets other threads of the interpreter run meanwhile; what it is handed must be its alone."""
+    """A kernel that releases the interpreter's lock; its arguments must not be used by other threads meanwhile."""
     return made(function, {"nogil": True})
 
 
 def minima(function: F) -> F:
-    """A kernel of comparisons in which NaN cannot occur, so that they can be vectorized; infinity can."""
+    """A kernel whose comparisons never see NaN (infinity is allowed), so that they can be vectorized."""
     return made(function, {"fastmath": {*FAST_SUMS, "nnan"}})
 
 
 def shared(function: F) -> F:
-    """A function that Python runs as it is written, and kernels call: sizes of workspaces."""
+    """A function that kernels call compiled and Python calls as it is written: sizes of workspaces."""
     return made(function, {}, as_written=True)
 
 
@@ -279,14 +278,14 @@ class Workspace(NamedTuple):
 
 
 _scratch = threading.local()
-OURS = 3  # references to a workspace that nobody holds: the thread's, the function's, and the argument of `getrefcount`
+OURS = 3  # references to a workspace that is free: the thread's, the function's, and the argument of `getrefcount`
 
 
 def workspace(floats: int, ints: int) -> Workspace:
-    """The thread's scratch, at least this large: the same buffers until a larger problem comes.
+    """The thread's scratch buffers, at least this large; they are reused until a larger problem comes.
 
-    Whoever asks while a caller still holds them gets buffers of its own. Hold the workspace, or its arrays, as long as
-    you use them: who holds a part alone is not seen.
+    If a caller still holds them, new buffers are returned. Hold the workspace or its arrays as long as you use them: a
+    view of a part does not count as holding.
     """
     work: Workspace | None = getattr(_scratch, "work", None)
     if (

@@ -9,6 +9,8 @@ from math import inf, sqrt
 
 from stiction.arrays.compiled import kernel, sums
 
+TINY = 1e-300  # a pivot whose inverse may overflow
+NOT_DEFINITE = 1e-14  # part of a diagonal entry at which what is left of it is rounding: not positive definite
 GUESSES = 5  # at the norm of an inverse; a fifth changes nothing on the families of contact problems
 
 
@@ -115,9 +117,9 @@ def cholesky(A, k):
                 total += row[l] * other[l]
             row[j] = (row[j] - total) / other[j]
 
-        # A diagonal that is negative or rounding compared with A's own: not positive definite.
+        # A diagonal that is negative, or rounding compared with A's own.
         square = row[i] - dot(row, row, i)
-        if not square > 1e-14 * abs(row[i]):
+        if not square > NOT_DEFINITE * abs(row[i]):
             return i
         row[i] = sqrt(square)
     return k
@@ -145,10 +147,10 @@ def tree_factor(A, k, L):
         for j in range(i * k, i * k + i + 1):
             L[j] = A[j]
 
-    # From the last row on. A pivot that is negative or rounding compared with A's own: not positive definite.
+    # From the last row on. A pivot may be negative, or rounding compared with A's own.
     for i in range(k - 1, -1, -1):
         row = L[i * k : i * k + i + 1]
-        if not row[i] > 1e-14 * abs(A[i * k + i]):
+        if not row[i] > NOT_DEFINITE * abs(A[i * k + i]):
             return i
         inverse = 1.0 / sqrt(row[i])
         row[i] = inverse
@@ -181,21 +183,28 @@ def forward_substitute(L, k, x):
 
 
 @kernel
+def bring_largest(A, pivots, k, p, least):
+    """Exchange rows so that the largest entry of column p, from the diagonal down, is the pivot; False if it is at most
+    `least`."""
+    best = p
+    for i in range(p + 1, k):
+        if abs(A[i, p]) > abs(A[best, p]):
+            best = i
+    pivots[p] = best
+    if not abs(A[best, p]) > least:
+        return False
+    if best != p:
+        for j in range(k):
+            A[p, j], A[best, j] = A[best, j], A[p, j]
+    return True
+
+
+@kernel
 def lu(A, pivots, k):
     """P A = L U in place with partial pivoting; False if a column has no nonzero pivot."""
     for p in range(k):
-        # The largest entry of the column becomes the pivot.
-        best = p
-        for i in range(p + 1, k):
-            if abs(A[i, p]) > abs(A[best, p]):
-                best = i
-        pivots[p] = best
-        if not abs(A[best, p]) > 0.0:
+        if not bring_largest(A, pivots, k, p, 0.0):
             return False
-        if best != p:
-            for j in range(k):
-                A[p, j], A[best, j] = A[best, j], A[p, j]
-
         # Eliminate the column below the pivot; the factors are stored in its place.
         inverse = 1.0 / A[p, p]
         for i in range(p + 1, k):
@@ -239,6 +248,7 @@ def inverse_norm(A, pivots, k, x, z):
         x[j] = 1.0 / k
     found = 0.0
     for _ in range(GUESSES):
+        # The size of A⁻¹ x; a guess that is not larger was the last.
         lu_solve(A, pivots, k, x)
         size = 0.0
         for j in range(k):
@@ -249,6 +259,8 @@ def inverse_norm(A, pivots, k, x, z):
         if size <= found:
             break
         found = size
+
+        # The unit vector along which it grows fastest is the next guess.
         lu_solve_transposed(A, pivots, k, z)
         best = 0
         for j in range(k):
@@ -262,20 +274,10 @@ def inverse_norm(A, pivots, k, x, z):
 
 @kernel
 def invert(A, pivots, k):
-    """A = A⁻¹ in place by Gauss–Jordan with partial pivoting; False if a column has no pivot above 1e-300."""
+    """A = A⁻¹ in place by Gauss–Jordan with partial pivoting; False if a column has no pivot above TINY."""
     for p in range(k):
-        # The largest entry of the column becomes the pivot.
-        best, size = p, 0.0
-        for i in range(p, k):
-            if abs(A[i, p]) > size:
-                best, size = i, abs(A[i, p])
-        pivots[p] = best
-        if not size > 1e-300:
+        if not bring_largest(A, pivots, k, p, TINY):
             return False
-        if best != p:
-            for j in range(k):
-                A[p, j], A[best, j] = A[best, j], A[p, j]
-
         # Scale the pivot row; the column of the inverse takes the place of the eliminated one.
         inverse = 1.0 / A[p, p]
         A[p, p] = 1.0

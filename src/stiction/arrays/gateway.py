@@ -1,13 +1,13 @@
 """The one C function through which Python calls every kernel, written as a kernel itself.
 
 To Python it is a function of an extension module (`METH_FASTCALL`): it gets an object of its own, the address of the
-arguments and their number. Its object is a table of words (`calls.table_of`) with the kinds of arguments as a program:
-each line checks one argument and puts its word into a block, or enters and leaves a tuple. If all fit, the kernel's
-entry is called with the block, and a second program makes Python's objects of the results. Where an argument does not
-fit, everything is handed on to another callable, which looks at the arguments with more patience.
+arguments, and their number. That object is a table of words (`calls.table_of`) with a program for the arguments: each
+line checks one argument and puts its word into a block, or enters or leaves a tuple. If all arguments fit, the kernel's
+entry is called with the block, and a second program turns the results into Python objects. If one does not fit, the
+call is passed on to another callable, which handles more kinds of arguments.
 
-Of Python's objects it reads what the binary interface of NumPy fixes, and what every CPython since 3.11 has at the same
-place; everything else is done by functions of Python, whose addresses stand in the table.
+It reads Python objects only where NumPy's binary interface fixes their layout, or where every CPython since 3.11 has
+the same; everything else is done by Python's C functions, whose addresses stand in the table.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ PROGRAM = 8 * len(AT)  # bytes from a table to the first line of its program
 
 @kernel
 def gateway(own, given, count):
-    """Call the kernel of this table with the arguments at an address; gives the address of the result."""
+    """Call the table's kernel with the arguments at an address; returns the address of the result."""
+    # Another number of arguments is for the callable behind this one.
     table = word(own + calls.DATA)
     if count != at(table, AT.count):
         return call(at(table, AT.PyObject_Vectorcall), at(table, AT.otherwise), given, count, 0)
+
+    # Follow the program, line by line; `here` is the next argument, or the next field of a tuple.
     words = block()
     stack = words + 8 * calls.WORDS
     line, here, depth, size = table + PROGRAM, given, 0, 0
@@ -44,6 +47,8 @@ def gateway(own, given, count):
             one, value = word(here), 0
             kind = word(one + calls.TYPE)
             here += 8
+
+            # Whether the argument is of the kind that the program names, and its word.
             if what == calls.ARRAY:
                 plain = half(one + calls.FLAGS) & calls.PLAIN == calls.PLAIN
                 fits = kind == at(table, AT.array_type) and plain
@@ -67,6 +72,8 @@ def gateway(own, given, count):
                 put(stack + 8 * depth, here)
                 depth += 1
                 here = one + calls.FIELDS
+
+            # What does not fit is handed on, as it came.
             if not fits:
                 return call(at(table, AT.PyObject_Vectorcall), at(table, AT.otherwise), given, count, 0)
             if what != calls.TUPLE:
@@ -86,7 +93,7 @@ def gateway(own, given, count):
 
 @kernel
 def result(table, line, words, stack):
-    """Python's object of the numbers in these words, which the program from this line on makes."""
+    """Run the program from this line on, which makes a Python object of the numbers in these words."""
     if word(line) == calls.STOP:
         call(at(table, AT.Py_IncRef), at(table, AT.none), 0, 0, 0)
         return at(table, AT.none)
@@ -157,7 +164,7 @@ def put(typing: Any, address: Any, value: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def block(typing: Any) -> Any:
-    """The address of memory that is this call's own: words of arguments and results, and a stack."""
+    """The address of memory on the stack: words for arguments and results, then a stack for tuples."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         with builder.goto_entry_block():
@@ -169,7 +176,7 @@ def block(typing: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def call(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """What the C function at an address returns; those with fewer arguments do not look at the others."""
+    """Call the C function at an address; functions with fewer arguments ignore the rest."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind = ir.FunctionType(WORD, [WORD] * 4)
@@ -180,7 +187,7 @@ def call(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def call_with_float(typing: Any, function: Any, bits: Any) -> Any:
-    """The same with one number, whose eight bytes are given."""
+    """The same with one float, given by its eight bytes."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind = ir.FunctionType(WORD, [ir.DoubleType()])

@@ -45,17 +45,17 @@ PROVIDED = {"numba_frexp": "frexp", "numba_ldexp": "ldexp"}  # what kernels call
 
 
 class Made(NamedTuple):
-    """What a compiler made of a kernel."""
+    """A compiled kernel."""
 
     entry: str  # symbol of what is called with a block of words
     kernel: str  # symbol of the kernel itself
     results: str  # their kind
     machine_code: bytes  # as an object file
-    needs: tuple[tuple[str, str], ...] = ()  # names and kinds of the kernels alone that it calls
+    needs: tuple[tuple[str, str], ...] = ()  # names and kinds of the `@alone` kernels that it calls
 
 
 def kept(name: str, key: str) -> Code | None:
-    """The code that an earlier process compiled; None if there is none that can be read."""
+    """Load the code that an earlier process compiled; None if there is none that can be read."""
 
     def understood(content: bytes) -> Code | None:
         head, machine_code = content.split(b"\n", 1)
@@ -70,7 +70,7 @@ def kept(name: str, key: str) -> Code | None:
 
 
 def read(name: str, understood: Callable[[bytes], Any]) -> Any:
-    """What a file holds, in the first folder that has one which is understood; None if there is none."""
+    """Read the first file of this name that `understood` accepts; None if there is none. Damaged ones are removed."""
     for folder in places().folders:
         path = folder / name
         try:
@@ -90,7 +90,7 @@ def read(name: str, understood: Callable[[bytes], Any]) -> Any:
 
 
 def keep(name: str, key: str, made: Made) -> None:
-    """For later processes."""
+    """Write a compiled kernel to disk for later processes."""
     where = places() if name else None
     if where is None or where.folder is None:
         return
@@ -108,7 +108,7 @@ def is_kept(kernel: Kernel, kinds: str) -> bool:
 
 
 def provide(kernel: Kernel, kinds: str) -> Code:
-    """Have a kernel alone in memory, where machine code that calls it is loaded from now on."""
+    """Load an `@alone` kernel and register its symbol, so that machine code which calls it can be loaded."""
     import llvmlite.binding as llvm
 
     code = kernel.code(kinds)
@@ -147,7 +147,7 @@ def title(function: Any) -> str:
 
 
 def checked(found: bytes) -> bytes:
-    """The content of a file; machine code with a flipped bit would be run, so it is compared with its checksum."""
+    """The content of a file after its checksum, which is compared: machine code with a flipped bit would be run."""
     content = found[CHECKSUM:]
     if not content or zlib.crc32(content).to_bytes(CHECKSUM, "big") != found[:CHECKSUM]:
         raise ValueError("the checksum does not match")
@@ -155,7 +155,7 @@ def checked(found: bytes) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """With its checksum, beside and renamed: another process reads the old file or the new one, never a part."""
+    """Write with a checksum, under another name, then rename: other processes never read a partial file."""
     content = zlib.crc32(content).to_bytes(CHECKSUM, "big") + content
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{uuid.uuid4().hex[:16]}.part")
@@ -172,7 +172,7 @@ _loading = threading.Lock()
 
 
 def loaded(made: Made) -> Code:
-    """Machine code, in memory from now on."""
+    """Load machine code into memory, for good."""
     import llvmlite.binding as llvm
 
     with _loading:
@@ -188,7 +188,7 @@ def loaded(made: Made) -> Code:
 
 @cache
 def memory() -> Any:
-    """LLVM's loader of machine code, which knows what kernels call: functions of C."""
+    """LLVM's loader of machine code, with the C functions that kernels call."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -209,7 +209,7 @@ class Places:
         refused = []
         for base in bases():
             folder = base / sources() / surroundings()
-            self.folders.append(folder)  # one that cannot be written may have been filled when the package was built
+            self.folders.append(folder)  # even if it cannot be written: it may have been filled when it was built
             try:
                 prepare(folder)
             except OSError as error:
@@ -226,7 +226,7 @@ class Places:
 
 @cache
 def places() -> Places:
-    """Looked for at the first kernel that is called, not at import."""
+    """Found at the first call of a kernel, not at import."""
     return Places()
 
 
@@ -239,7 +239,7 @@ def bases() -> list[Path]:
 
 
 def of_the_user() -> Path:
-    """The user's folder for what can be made again."""
+    """The user's cache folder."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
@@ -286,7 +286,7 @@ def surroundings() -> str:
 
 @cache
 def stamp_of(filename: str) -> str | None:
-    """Hash of a source that need not be in the package; None if there is none, as at a prompt."""
+    """Hash of a source file, of the package or not; None if there is no file, as at a prompt."""
     try:
         return hashlib.sha256(Path(filename).read_bytes()).hexdigest()
     except OSError:

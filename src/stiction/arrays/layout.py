@@ -1,6 +1,6 @@
-"""Workspaces by declaration: how large they are, and which part of them is which array, from the same words.
+"""Workspaces by declaration: their sizes and the arrays in them come from the same annotations.
 
-A record of arrays is a NamedTuple whose annotations say what each array holds and how long its axes are (`Array` is
+A record of arrays is a NamedTuple whose annotations give the type of each array and the lengths of its axes (`Array` is
 `typing.Annotated`):
 
     class Tableau(NamedTuple):
@@ -9,11 +9,11 @@ A record of arrays is a NamedTuple whose annotations say what each array holds a
 
     sizes, views = layout(Tableau, "n")
 
-`sizes(n)` is how many floats and ints it takes; `views(n, floats, ints)`, in kernels and in Python, is the record over
-the first of two flat buffers. Lengths are expressions in the names that `layout` is given, and in what these define:
-`layout(Pressing, "n", "m", most="min(n, m) + 1")`. A field that is another such record is laid out in its place, with
-lengths of the same names; `...` is all that is left of a buffer; any other field, also of records within, is handed to
-`views`, in order, between the lengths and the buffers.
+`sizes(n)` returns how many floats and ints it takes; `views(n, floats, ints)`, in kernels and in Python, returns the
+record, cut from the front of two flat buffers. Lengths are expressions in the names passed to `layout` and in derived
+ones: `layout(Pressing, "n", "m", most="min(n, m) + 1")`. A field that is itself such a record is laid out in place,
+with lengths of the same names; `...` is the rest of a buffer; every other field, also of nested records, is an argument
+of `views`, in order, between the lengths and the buffers.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def as_written(record: Any) -> dict[str, Any]:
 
 
 def field_of(record: Any, name: str, text: str) -> Field:
-    """What an annotation says."""
+    """The field that an annotation declares."""
     tree = ast.parse(text, mode="eval").body
     if isinstance(tree, ast.Name):
         other = vars(sys.modules[record.__module__]).get(tree.id)

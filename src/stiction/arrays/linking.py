@@ -1,18 +1,18 @@
 """How kernels that call each other become one piece of machine code.
 
-Numba compiles every function as if it were called from Python: it gets a wrapper that unpacks Python's arguments, its
-code is optimized together with that of all functions that it calls, and machine code is made of it. A function five
-calls below is so optimized five times over, and nearly all kernels are only ever called by other kernels.
+Numba compiles every function as if Python called it: it adds a wrapper that unpacks Python's arguments, optimizes the
+function together with all functions that it calls, and emits machine code. A function five calls down is therefore
+optimized five times, although nearly all kernels are called only by other kernels.
 
-Here a kernel has two sides. Called from another kernel it is a part: typed and lowered, and no more. Called from Python
+Here a kernel is compiled in one of two ways. For other kernels it is a `Part`: typed and lowered, no more. For Python
 it is an object file: linked with all parts below it, each once, and with an entry that takes a block of words
-(`calls`), then optimized once, and kept on disk (`kernel_cache`) or shipped (`prebuilt`). A kernel alone is an object
-file for other kernels too, which call it by its symbol. What cannot be called so, and
-code with checked bounds, is a `Whole`: the same with Numba's own way to call it, and not kept. The first solve takes a
-third of the time for it, and what is optimized together runs no slower.
+(`calls`), then optimized once, and kept on disk (`kernel_cache`) or shipped (`prebuilt`). A kernel marked `@alone` is
+an object file for other kernels too, which call it by its symbol. Kernels that cannot be called by a block of words,
+and code with checked bounds, become a `Whole`: linked alike, but called in Numba's own way, and not kept. A first solve
+takes a third of the time that Numba alone would need, and code that is optimized together runs no slower.
 
-This uses places of Numba that are meant for extension (a pipeline's class, a dispatcher's class) and some that are
-not (libraries of code); where these are not as known, kernels are compiled and kept as Numba does.
+This uses extension points of Numba (a pipeline's class, a dispatcher's class) and some internals (code libraries); if
+those are not as expected, kernels are compiled and cached as Numba does.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import gc
 import os
 import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ from stiction.arrays.prebuilt import GATEWAY
 from stiction.arrays.sources import unusual
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from stiction.arrays.compiled import Kernel
 
@@ -60,7 +61,8 @@ except ImportError:
     KNOWN = False
 
 PATIENCE = 2.0  # s that compiling may take unannounced
-ALONE: dict[str, tuple[str, str]] = {}  # names and kinds of kernels alone that others call, by symbol
+ANEW = 5.0  # s without compiling after which more of it is announced again: a fallback in the middle of a run
+ALONE: dict[str, tuple[str, str]] = {}  # names and kinds of `@alone` kernels that others call, by symbol
 _numbers = count()
 
 
@@ -72,7 +74,7 @@ def whole(kernel: Kernel) -> Any:
 
 
 def part(kernel: Kernel, alone: bool | None = None) -> Any:
-    """The dispatcher that kernels call; alone: whether in an object file of its own, as declared if not given."""
+    """The dispatcher that kernels call; alone: whether in an object file of its own, by default as declared."""
     if not KNOWN:
         options = {name: value for name, value in kernel.targetoptions.items() if name != "nopython"}
         cached = njit(**options)(kernel.py_func)
@@ -87,14 +89,14 @@ def part(kernel: Kernel, alone: bool | None = None) -> Any:
 
 
 class Toolbox:
-    """What `built` hands to those who make intrinsics."""
+    """The parts of Numba that `built` passes to the makers of intrinsics."""
 
     intrinsic, cgutils = staticmethod(intrinsic), cgutils
     make_array, populate_array = staticmethod(make_array), staticmethod(populate_array)
 
 
 def type_of_built(built: Any) -> Any:
-    """The type by which kernels know something that was made after Numba began to compile them."""
+    """Numba's type of an intrinsic that was made after compiling began."""
     target = njit(lambda: None).targetdescr
     target.typing_context.refresh()
     target.target_context.refresh()
@@ -103,7 +105,7 @@ def type_of_built(built: Any) -> Any:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Numba makes millions of objects that stay: looking for garbage among them takes a tenth of all time."""
+    """Switch the garbage collector off: Numba makes millions of objects that stay, and scanning them costs a tenth."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -114,25 +116,34 @@ def no_collection() -> Iterator[None]:
 
 
 class Notice(event.Listener):  # type: ignore[misc]
-    """Says once, on standard error, why a first solve takes so long; `STICTION_NOTICE=0` keeps it quiet."""
+    """Explains on standard error why a first solve takes so long, and once more where a run stops for other kernels.
+
+    `STICTION_NOTICE=0` keeps it quiet.
+    """
 
     def __init__(self) -> None:
         self.timer: threading.Timer | None = None
         self.within = 0  # compilations: one begins others
-        self.said = os.environ.get("STICTION_NOTICE", "1") == "0"
+        self.ended = 0.0  # when the last of them was over
+        self.quiet = os.environ.get("STICTION_NOTICE", "1") == "0"
+        self.said = False
 
     def on_start(self, event: Any) -> None:
         self.within += 1
-        if self.timer is None and not self.said:
+        if self.within == 1 and time.monotonic() - self.ended > ANEW:
+            self.said = False
+        if self.timer is None and not self.said and not self.quiet:
             self.timer = threading.Timer(PATIENCE, self.say)
             self.timer.daemon = True
             self.timer.start()
 
     def on_end(self, event: Any) -> None:
         self.within -= 1
-        if self.timer is not None and not self.within:
-            self.timer.cancel()
-            self.timer = None
+        if not self.within:
+            self.ended = time.monotonic()
+            if self.timer is not None:
+                self.timer.cancel()
+                self.timer = None
 
     def say(self) -> None:
         if not self.said:
@@ -146,13 +157,13 @@ event.register("numba:compile", Notice())
 if KNOWN:
 
     class Part(CPUDispatcher):  # type: ignore[misc]
-        """A kernel as kernels call it: once for the types of its arguments, whatever numbers a caller writes out."""
+        """A kernel as kernels call it: compiled once for its argument types, not again for literal numbers."""
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
             return super().get_call_template([types.unliteral(each) for each in args], kws)
 
     class Alone(Part):
-        """A kernel that others call in an object file of its own: they know its symbol and the kinds of its results."""
+        """A kernel that others call in an object file of its own, by its symbol and the kind of its results."""
 
         whose: Kernel
 
@@ -180,28 +191,38 @@ if KNOWN:
         def compile(self, given: Any) -> Any:
             return super().compile(given)
 
-    class ForPython(Compiler):  # type: ignore[misc]
-        """Numba's compiler, with a library that gathers all parts."""
-
-        def __init__(
-            self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
-        ) -> None:
-            if library is None:
-                library = WholeLibrary(target.codegen(), f"stiction-{next(_numbers)}")
-                library.enable_object_caching()
-            super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
-
     class ForKernels(Compiler):  # type: ignore[misc]
-        """The same, with a library for a part."""
+        """Numba's compiler, with a library for a part."""
 
         def __init__(
             self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
         ) -> None:
-            library = library or PartLibrary(target.codegen(), f"stiction-{next(_numbers)}")
+            library = library or self.library(target.codegen(), f"stiction-{next(_numbers)}")
             super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
+
+        def library(self, codegen: Any, name: str) -> Any:
+            return PartLibrary(codegen, name)
+
+    class ForPython(ForKernels):
+        """The same, with a library that gathers all parts."""
+
+        def library(self, codegen: Any, name: str) -> Any:
+            made = WholeLibrary(codegen, name)
+            made.enable_object_caching()
+            return made
+
+    class ForObject(ForKernels):
+        """The same, with a library whose code is written to a file."""
+
+        apart = ""  # symbol of a function that is not to be compiled into its callers
+
+        def library(self, codegen: Any, name: str) -> Any:
+            made = ObjectLibrary(codegen, name)
+            made.apart = self.apart
+            return made
 
     class QuickFlags(Flags):  # type: ignore[misc]
-        """Numba's flags, compared first by what is set: they are looked up tens of thousands of times."""
+        """Numba's flags with a fast comparison, by what is set: they are looked up tens of thousands of times."""
 
         __slots__ = ()
 
@@ -232,21 +253,8 @@ if KNOWN:
             with self._recorded_timings.record("Module passes (full optimization)", builder):
                 manager.run(self._final_module, builder)
 
-    class ForObject(Compiler):  # type: ignore[misc]
-        """The same, with a library whose code is written to a file."""
-
-        apart = ""  # symbol of a function that is not to be compiled into its callers
-
-        def __init__(
-            self, typing: Any, target: Any, library: Any, given: Any, back: Any, flags: Any, *rest: Any
-        ) -> None:
-            if library is None:
-                library = ObjectLibrary(target.codegen(), f"stiction-{next(_numbers)}")
-                library.apart = self.apart
-            super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
-
     class ObjectLibrary(WholeLibrary):
-        """A whole that is not run from here."""
+        """A whole that is written to a file, not run."""
 
         apart = ""
 
@@ -293,7 +301,7 @@ if KNOWN:
             return 0
 
     class NoEnvironment:
-        """Numba's generator of code, for parts, which have no environment in memory."""
+        """Numba's code generator for parts, which have no environment in memory."""
 
         def __init__(self, codegen: Any) -> None:
             self.codegen = codegen
@@ -306,7 +314,7 @@ if KNOWN:
 
 
 def closure(libraries: list[Any]) -> list[Any]:
-    """These and, of parts, all that they call, each once; in an order that does not change between runs."""
+    """These libraries and all parts that they call, each once, in the same order in every run."""
     found: dict[int, Any] = {}
     left = list(reversed(libraries))
     while left:
@@ -320,7 +328,7 @@ def closure(libraries: list[Any]) -> list[Any]:
 
 @no_collection()
 def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made | None:
-    """A kernel for arguments of these kinds, as an object file; None if it cannot be called by a block of words.
+    """Compile a kernel for arguments of these kinds into an object file; None if a block of words cannot call it.
 
     name: of its entry; machine: LLVM's, for another processor than this
     """
@@ -355,7 +363,7 @@ def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made
 
 
 def show_only(module: Any, symbols: dict[str, str]) -> None:
-    """Name what is called from outside of machine code, and hide the rest."""
+    """Export these symbols under their new names, and hide all others."""
     for function in module.functions:
         if function.name in symbols:
             function.linkage, function.name = "external", symbols[function.name]
@@ -364,7 +372,7 @@ def show_only(module: Any, symbols: dict[str, str]) -> None:
 
 
 def compiled_gateway(machine: Any = None) -> Made:
-    """The gateway, as an object file with a function as C calls it."""
+    """The gateway as an object file, with C's calling convention."""
     from stiction.arrays import gateway as source
 
     gateway: Any = source.gateway
@@ -373,7 +381,7 @@ def compiled_gateway(machine: Any = None) -> Made:
     given = (types.int64,) * 3
     whole.compile(given)
     itself = whole.overloads[given]
-    # Around what Numba makes, which returns its result at an address.
+    # Numba's function returns its result through a pointer; this wraps it.
     word, outer = ir.IntType(64), ir.Module()
     inner = ir.Function(
         outer,
@@ -393,7 +401,7 @@ def compiled_gateway(machine: Any = None) -> Made:
 
 
 def is_foreign(symbol: str) -> bool:
-    """Whether machine code that calls it needs Numba in its process."""
+    """Whether code that calls it needs Numba in its process."""
     return symbol not in PROVIDED and symbol.startswith(("numba_", "NRT_", "Py", "_Py"))
 
 
@@ -409,12 +417,9 @@ def type_of(kind: str) -> Any:
 
 
 def exact_kind(given: Any) -> str | None:
-    """The kind of arguments of exactly this type; None if there is none."""
+    """The kind that stands for exactly this type; None if there is none."""
     if isinstance(given, types.BaseTuple):
-        whose = getattr(given, "instance_class", tuple)
-        name = "" if whose is tuple else f"{whose.__module__}:{whose.__qualname__}"
-        fields = [exact_kind(each) for each in given]
-        return None if None in fields else f"<{'|'.join([name, *map(str, fields)])}>"
+        return kind_of_tuple(given, exact_kind)
     if isinstance(given, types.Array):
         letter = next((each for dtype, each in ARRAYS.items() if from_dtype(dtype) == given.dtype), None)
         kind = f"{letter}{given.ndim}"
@@ -427,10 +432,7 @@ def kind_of(result: Any) -> str | None:
     if isinstance(result, types.NoneType):
         return ""
     if isinstance(result, types.BaseTuple):
-        whose = getattr(result, "instance_class", tuple)
-        name = "" if whose is tuple else f"{whose.__module__}:{whose.__qualname__}"
-        fields = [kind_of(each) for each in result]
-        return None if None in fields else f"<{'|'.join([name, *map(str, fields)])}>"
+        return kind_of_tuple(result, kind_of)
     if isinstance(result, types.Boolean):
         return "?"
     if isinstance(result, types.Integer):
@@ -438,8 +440,16 @@ def kind_of(result: Any) -> str | None:
     return "d" if isinstance(result, types.Float) else None
 
 
+def kind_of_tuple(given: Any, kind: Callable[[Any], str | None]) -> str | None:
+    """The kind of a tuple whose fields have these kinds; None if one of them has none."""
+    whose = getattr(given, "instance_class", tuple)
+    name = "" if whose is tuple else f"{whose.__module__}:{whose.__qualname__}"
+    fields = [kind(each) for each in given]
+    return None if None in fields else f"<{'|'.join([name, *map(str, fields)])}>"
+
+
 def entry_of(kernel: Any, kinds: list[str], given: tuple[Any, ...], results: str) -> Any:
-    """A function of a block of words that calls the kernel with the arguments in it, and writes results after them."""
+    """A function that reads arguments from a block of words, calls the kernel, and writes the results after them."""
     names: dict[str, Any] = {"kernel": kernel, "as_float": as_float, "as_word": as_word}
     lines, word = ["def entry(words):"], 0
 

@@ -1,8 +1,8 @@
-"""Kernels that were compiled when the package was built: neither Numba nor LLVM is needed to run them.
+"""Kernels that were compiled when the package was built: running them needs neither Numba nor LLVM.
 
-`prebuilt/` holds one shared library for each kind of processor and a table of what is in them: by kernel and kinds of
-arguments (`calls`), the symbols and the kinds of results. A library is used if it was made of exactly these sources and
-the processor can run it, and if kernels are to be compiled as usual; `STICTION_PREBUILT=0` leaves it alone.
+`prebuilt/` holds one shared library for each level of processor and a table of their content: by kernel and kinds of
+arguments (`calls`), the symbols and the kind of the results. A library is used if it was built from exactly these
+sources, the processor can run it, and no unusual setting of Numba's is in force; `STICTION_PREBUILT=0` disables it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FOLDER = PACKAGE / "prebuilt"
 GATEWAY = "stiction_gateway"  # the symbol of the function in C through which Python calls kernels
-# What a processor must say of itself, by the name of the kind that compilers know; the best first.
+# Features that a processor must have, by the compilers' name of the level; the best first.
 LEVELS = {
     "x86-64-v3": {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"},
     "x86-64-v2": {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"},

@@ -1,4 +1,4 @@
-"""Rows over two runs of velocities: what a contact or a joint touches of all the velocities there are.
+"""Rows over two runs of velocities: a contact or a joint touches only a few of all velocities.
 
 A row has entries at `segment[1]` velocities from `segment[0]` on, and at `segment[3]` more from `segment[2]` on.
 """
@@ -8,6 +8,12 @@ from __future__ import annotations
 from stiction.arrays.compiled import kernel, sums
 from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.vectors import add_multiple, column, inner, total_size
+
+
+@kernel
+def same_runs(one, two):
+    """Whether two rows touch the same velocities."""
+    return one[0] == two[0] and one[1] == two[1] and one[2] == two[2] and one[3] == two[3]
 
 
 @kernel

@@ -46,6 +46,7 @@ def block_sizes(model, where):
 @kernel
 def fill_blocks(model, data, where, starts, mass, free, scratch):
     """Write starts (ntree + 1,), blocks of M + dt D, and v_free of the trees; scratch holds largest² + nv floats."""
+    # Dampers that are implicit in the velocity.
     m, d = model[0], data[0]
     velocity, smooth, force = floats(d.qvel), floats(d.qacc_smooth), floats(d.qfrc_smooth)
     dt = m.timestep
@@ -81,6 +82,8 @@ def fill_blocks(model, data, where, starts, mass, free, scratch):
             for i in range(start, start + size):
                 free[i] = velocity[i] + dt * smooth[i]
         place += size * size
+
+    # The last tree ends with the velocities.
     starts[m.ntree] = m.nv
     return place
 

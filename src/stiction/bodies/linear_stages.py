@@ -19,23 +19,11 @@ if TYPE_CHECKING:
 mj = mujoco()
 FREE, BALL = int(mj.mjtJoint.mjJNT_FREE), int(mj.mjtJoint.mjJNT_BALL)
 SERIES = 1e-8  # square of an angle, below which its functions are taken from their series
-EVERYTHING = int(mj.mjtState.mjSTATE_INTEGRATION)
 
 
 def columns(model: Any) -> tuple[tuple[str, int], ...]:
     """Entries of state and control, in the order of `mjd_transitionFD`."""
     return ("qpos", int(model.nv)), ("qvel", int(model.nv)), ("act", int(model.na)), ("ctrl", int(model.nu))
-
-
-def state_of(model: Any, data: Any) -> Array:
-    """All that the next step depends on."""
-    vector = np.empty(mj.mj_stateSize(model, EVERYTHING))
-    mj.mj_getState(model, data, vector, EVERYTHING)
-    return vector
-
-
-def restore(model: Any, data: Any, state: Array) -> None:
-    mj.mj_setState(model, data, state, EVERYTHING)
 
 
 def nudge(model: Any, data: Any, what: str, k: int, step: float) -> None:

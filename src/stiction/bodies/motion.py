@@ -13,6 +13,7 @@ import numpy as np
 from stiction.bodies.collision.mend import collide, needs_mending
 from stiction.bodies.shadow import own
 from stiction.bodies.stages import smooth
+from stiction.bodies.state import EVERYTHING
 from stiction.bodies.structs import memory
 from stiction.optional import mujoco
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 mj = mujoco()
-EVERYTHING = int(mj.mjtState.mjSTATE_INTEGRATION)
 
 
 def moved(model: Any, position: NDArray[np.float64], velocity: NDArray[np.float64], time: float) -> NDArray[np.float64]:

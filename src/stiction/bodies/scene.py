@@ -60,9 +60,9 @@ class Scene:
     def __repr__(self) -> str:
         model = self.model
         counts = ((model.nbody - 1, "bodies"), (model.nv, "velocities"), (model.nu, "actuators"))
-        told = ", ".join(f"{count} {what}" for count, what in counts if count)
+        parts = ", ".join(f"{count} {what}" for count, what in counts if count)
         name = (self.description or "without a name").rstrip(".")
-        return f"<Scene {name!r}: {told or 'empty'}, time step {model.opt.timestep:g} s>"
+        return f"<Scene {name!r}: {parts or 'empty'}, time step {model.opt.timestep:g} s>"
 
     @classmethod
     def load(
@@ -86,7 +86,7 @@ class Scene:
             raise InvalidScene(f"{file}: a folder; name the .xml or .urdf file in it")
         if not file.is_file():
             raise InvalidScene(f"{file}: no such file")
-        with told(str(file)):
+        with errors_name(str(file)):
             if is_urdf(file):
                 spec = spec_of_urdf(file, packages or {}, floating)
             elif packages or floating:
@@ -100,7 +100,7 @@ class Scene:
         cls, text: str, *, ground: float | None = None, margin: float | None = None, ignore: tuple[str, ...] = ()
     ) -> Scene:
         """Read MJCF from a string."""
-        with told("scene"):
+        with errors_name("scene"):
             spec = mj.MjSpec.from_string(text)
             return cls._of_spec(spec, ground, margin=margin, ignore=ignore, description=title(spec))
 
@@ -119,7 +119,7 @@ class Scene:
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(SCENES))}"
             raise InvalidScene(f"there is no scene {name!r}; {hint}")
         made = SCENES[name](**parameters)
-        with told(name):
+        with errors_name(name):
             return cls._of_spec(made.spec, None, control=made.control, description=made.description)
 
     @classmethod
@@ -172,7 +172,7 @@ def title(spec: Any) -> str:
 
 
 @contextmanager
-def told(name: str) -> Iterator[None]:
+def errors_name(name: str) -> Iterator[None]:
     """Turn MuJoCo's errors into one line that names the scene."""
     try:
         yield

@@ -49,6 +49,7 @@ CONTACT = ("dist", "pos", "frame", "friction", "dim", "geom", "efc_address", "ex
 SIZE, DIST, POS, FRAME, FRICTION, DIM, GEOM, ADDRESS, EXCLUDE = range(9)
 HEADER, WORDS, CONE, THEIRS, OURS, WIDEST, SURFACES, JOINED = range(9, 17)
 
+PLANE, HFIELD, CAPSULE, CYLINDER, BOX, MESH = 0, 1, 3, 5, 6, 7  # mjtGeom
 ELLIPTIC = 1  # mjCONE_ELLIPTIC
 
 SCALARS = {

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 from stiction.cli import words
 from stiction.cli.drive import Driving, to_keyframe
-from stiction.cli.output import check_writable, progress, say, table, tell
-from stiction.cli.run import INTERRUPTED, OUTPUT, Camera, Record, Scene, Theme, check_outputs, check_theme, looked_from
+from stiction.cli.output import INTERRUPTED, check_writable, progress, say, table, tell
+from stiction.cli.run import OUTPUT, Camera, Record, Scene, Theme, check_outputs, check_theme, looked_from
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import cyclopts
 
-from stiction.cli.output import in_options, plain, say, tell
+from stiction.cli.output import BAD_INPUT, FAILED, MANY, in_options, plain, say, tell
 from stiction.cli.run import Scene
 from stiction.cli.source import Reading, Stepping
 from stiction.errors import InvalidScene, SolveFailed
@@ -15,15 +15,12 @@ from stiction.errors import InvalidScene, SolveFailed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FAILED, BAD_INPUT = 1, 2
 OVERLAP = 1e-4  # of the smaller geom's radius
-WRONG = 1e-3  # of the smaller geom's radius: error of a distance that is told
+WRONG = 1e-3  # of the smaller geom's radius: error of a distance that is reported
 TILT = 5.0  # degrees by which a normal may differ from the direction of the nearest points
-HEAVY = 1e4  # ratio of masses that is told
-MANY = 400  # contacts beyond which it is not asked which forces are unique: that takes a singular value decomposition
+HEAVY = 1e4  # ratio of masses that is reported
 MOST = 8  # pairs that are named
-HFIELD = 1  # mjtGeom
-LOOSE = 1e-4  # m or rad: error of an equality constraint that is told
+LOOSE = 1e-4  # m or rad: error of an equality constraint that is reported
 
 
 def doctor(
@@ -84,6 +81,8 @@ def examined(scene: str, stepping: Stepping, reading: Reading) -> tuple[Any, Any
 
 
 def masses(simulation: Any, advice: list[str]) -> Iterator[str]:
+    from stiction.bodies.structs import HFIELD
+
     model = simulation.model
     moving = [b for b in range(1, model.nbody) if model.body_treeid[b] >= 0]
     heavy = [(float(model.body_mass[b]), model.body(b).name or f"body {b}") for b in moving if model.body_mass[b] > 0.0]

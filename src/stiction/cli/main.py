@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError
 from stiction import __version__
 from stiction.cli import bench, compare, doctor, export, lists, run, solve, study, sweep, warm
 from stiction.cli.completion import installer
-from stiction.cli.output import in_options, tell
+from stiction.cli.output import BAD_INPUT, FAILED, INTERRUPTED, in_options, tell
 from stiction.errors import SolveFailed, StictionError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ HELP = """Rigid-body contact with friction, solved exactly and fast, every answe
 `stiction run block-stack` runs a named scene, `stiction run robot.xml` one of yours (MJCF or URDF);
 `stiction COMMAND --help` tells more, with examples.
 """
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 app = App(
     name="stiction",

@@ -15,6 +15,8 @@ from stiction.errors import InvalidProblem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # exit statuses
+MANY = 400  # contacts beyond which it is not asked which forces are determined, by a singular value decomposition
 REFRESH = 0.2  # s between two movements of a progress bar
 # What messages of the package call by its name in Python has another name here.
 HERE = (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from stiction.cli.drive import Driving, held_values
-from stiction.cli.output import check_writable, plain, progress, say, table, tell
+from stiction.cli.output import FAILED, INTERRUPTED, check_writable, plain, progress, say, table, tell
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from stiction.stepping.simulation import Simulation
 
 OUTPUT = Group("Output")
-FAILED, INTERRUPTED = 1, 130
 PORT = 8080
 MOST_STEPS = 1e15
 MOST = 20  # contacts of the last step that are shown
@@ -158,16 +157,16 @@ def view(
     if scene is None:
         from stiction.viewer import start
 
-        start.view(lambda name: stepping.simulation(name, reading, driving), host, wanted, told, allow_origin)
+        start.view(lambda name: stepping.simulation(name, reading, driving), host, wanted, tell_address, allow_origin)
         return 0
     simulation = stepping.simulation(scene, reading, replace(driving, ctrl=()))
     # Sliders of the page hold these, so that they can be moved.
     held = held_values(simulation.model, driving.ctrl)
-    browser.view(simulation, host=host, port=wanted, allow_origins=allow_origin, held=held, opened=told)
+    browser.view(simulation, host=host, port=wanted, allow_origins=allow_origin, held=held, opened=tell_address)
     return 0
 
 
-def told(url: str) -> None:
+def tell_address(url: str) -> None:
     tell(f"{url} (Ctrl-C ends)")
 
 

@@ -11,12 +11,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from stiction.cli import words
-from stiction.cli.output import check_writable, plain, say, table, tell
+from stiction.cli.output import FAILED, MANY, check_writable, plain, say, table, tell
 from stiction.errors import InvalidProblem, UnsupportedProblem, UnsymmetricMatrix
 
-FAILED = 1
 MOST = 50  # rows that are shown
-MANY = 400  # contacts beyond which it is not asked which forces are determined
 REPEATS = 3  # of a solve that takes less than LONG
 LONG = 1.0  # s
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from stiction.cli.output import say, tell
+from stiction.cli.output import FAILED, say, tell
 
 HELP = """Repeat the experiments of the papers: list, run, check, plot, report.
 
@@ -26,7 +26,6 @@ Out = Annotated[Path, Parameter(help="Folder in which results are kept.")]
 On = Annotated[str, Parameter(help="`here`, `cores` or `ray`: where problems of many seeds run that are not timed.")]
 Workers = Annotated[int | None, Parameter(help="How many, by default one for each processor.", show_default=False)]
 FOLDER = Path("studies")
-FAILED = 1
 
 
 @app.command(name="list")

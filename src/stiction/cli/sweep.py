@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from stiction.cli import words
 from stiction.cli.drive import Driving
-from stiction.cli.output import columns, plain, progress, say, table, tell
+from stiction.cli.output import FAILED, INTERRUPTED, columns, plain, progress, say, table, tell
 from stiction.cli.run import Scene, check_theme, steps_of
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene, MissingDependency
@@ -20,7 +20,6 @@ from stiction.errors import InvalidProblem, InvalidScene, MissingDependency
 if TYPE_CHECKING:
     from stiction.stepping.simulation import Simulation
 
-FAILED, INTERRUPTED = 1, 130
 MOST = 40  # rows that are shown
 MOST_CASES = 10_000_000
 
@@ -234,16 +233,16 @@ def picture(found: Any, names: list[str], measures: tuple[str, ...], out: Path, 
 
     measured = {name: found[name].to_pylist() for name in measures if name in found.column_names}
     axes = {name: found[name].to_pylist() for name in names}
-    told = ""
+    note = ""
     if not measured:
-        told = "; no picture, as all cases failed"
+        note = "; no picture, as all cases failed"
     elif len(names) > 2:
-        told = "; no picture, as more than two parameters vary"
+        note = "; no picture, as more than two parameters vary"
     else:
         labels = {name: f"{name} [{UNITS[name]}]" if name in UNITS else name for name in measured}
         try:
             plots.save(plots.swept(axes, measured, labels, theme), out / "sweep.svg")
-            told = f" and {out / 'sweep.svg'}"
+            note = f" and {out / 'sweep.svg'}"
         except MissingDependency as error:
-            told = f"; no picture ({error})"
-    return told
+            note = f"; no picture ({error})"
+    return note

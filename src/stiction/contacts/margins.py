@@ -7,8 +7,8 @@ margins. Each geom gets
 
 with the speed of its fastest point, from the velocities as they are now, and none if it cannot move; a limit of a
 joint or tendon is reported likewise while it can be reached in twice as many steps. So things at rest look ahead by a
-hundredth of their thickness, since planes that are far from touching bound a motion that they have nothing to do with,
-and fast ones as far as they will come. Margins are written to the shadow of the model at every step (`geom_margin`,
+hundredth of their thickness, because a distant plane would otherwise constrain motion that it cannot affect, and fast
+ones as far as they will come. Margins are written to the shadow of the model at every step (`geom_margin`,
 `body_margin`, `pair_margin`, `jnt_margin`, `tendon_margin`); they do not change the gap, which is the true distance.
 """
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import dot, lu_solve, lu_solve_transposed, subtract_multiple
-from stiction.derivatives.factors import least, push, run_dot, subtract_row
+from stiction.arrays.runs import add_row, row_dot
+from stiction.derivatives.factors import least, push
 from stiction.derivatives.reduced import (
     ALIKE,
     COMPLIANT,
@@ -30,15 +31,16 @@ def through(given, work, x, out):
     for i in range(len(work.C)):
         if has_compliance(work, i):
             for c in range(1, d):
-                moved = run_dot(given.rows[i, c], given.runs[i], x)
+                moved = row_dot(given.rows[i, c], given.runs[i], x)
                 for e in range(1, d):
                     if work.C[i, e, c] != 0.0:
-                        subtract_row(out, -work.C[i, e, c] * moved, given.rows[i, e], given.runs[i])
+                        add_row(given.rows[i, e], given.runs[i], work.C[i, e, c] * moved, out)
 
 
 @kernel
 def across(work, lowest, x, transposed, right, out):
     """out = Z (Yᵀ A Z)⁻¹ Yᵀ x, or its transpose; right: (m,) scratch."""
+    # Where x is seen, and where the answer lies.
     flags = work.flags
     may = work.zero if flags[ALIKE] != 0 else work.may
     from_side, to_side = (work.zero, may) if transposed else (may, work.zero)
@@ -52,11 +54,15 @@ def across(work, lowest, x, transposed, right, out):
         j = seen[a]
         low, high = from_side.low[j], from_side.high[j]
         right[a] = dot(from_side.O[j, low:], x[low:], high - low)
+
+    # Solve the reduced system.
     if flags[INNER] == REGULAR:
         if transposed:
             lu_solve_transposed(work.factored, work.pivots, count, right)
         else:
             lu_solve(work.factored, work.pivots, count, right)
+
+    # Back to velocities; an undetermined motion is the smallest.
     for b in range(count):
         j, part = wanted[b], 0.0
         if flags[INNER] == UNDETERMINED:
@@ -89,6 +95,8 @@ def answer_columns(given, loops, lowest, pushing, change, answer, memory):
         # In the normal form: r + Lᵀ (f - C e) against Fᵀ a, and B y = -Qᵀ e.
         right, direct, given_u = r[column], p[column], u[column]
         asked = False
+
+        # Rates and impulses that are given at contacts.
         for i in range(n):
             for c in range(d):
                 given_u[i, c] = e[column, i, c] * given.scale[i]
@@ -99,7 +107,9 @@ def answer_columns(given, loops, lowest, pushing, change, answer, memory):
                         part -= C[i, c, b] * given_u[i, b]
                 direct[i, c] = part
                 if part != 0.0:
-                    subtract_row(right, -part, rows[i, c], runs[i])
+                    add_row(rows[i, c], runs[i], part, right)
+
+            # Rates that the rows of active contacts must have.
             for k in range(bases.count[i]):
                 total = 0.0
                 for c in range(d):
@@ -117,6 +127,8 @@ def answer_columns(given, loops, lowest, pushing, change, answer, memory):
         for j in range(m):
             size = max(size, abs(right[j]))
             second[j] = right[j] - second[j]
+
+        # The motion that active rows leave free.
         across(work, lowest, second, False, third, fourth)
         for j in range(m):
             y[column, j] = first[j] + fourth[j]
@@ -148,24 +160,29 @@ def at_contacts(given, work, s, a, y, left, pushing, here, p, u):
     bases, groups, rows, runs, C = work.bases, work.groups, given.rows, given.runs, work.C
     d, compliant, over, off = p.shape[1], work.flags[COMPLIANT] != 0, 0.0, 0.0
     for i in range(len(p)):
+        # The velocity that the motion makes here, and how far it is from the rates that were asked for.
         for c in range(d):
-            here[c] = run_dot(rows[i, c], runs[i], y)
+            here[c] = row_dot(rows[i, c], runs[i], y)
         for k in range(bases.count[i]):
             total = -s[groups.row[i] + k]
             for c in range(d):
                 total += bases.zero[i, c, k] * here[c]
             over, off = max(over, abs(total)), max(off, abs(total) / given.scale[i])
+
+        # Impulses of the rows, what was given, and what turning friction adds.
         for c in range(d if pushing else 0):
             part = 0.0
             for k in range(bases.count[i]):
                 part += bases.may[i, c, k] * a[groups.row[i] + k]
             if part != 0.0:
-                subtract_row(left, part, rows[i, c], runs[i])
+                add_row(rows[i, c], runs[i], -part, left)
             part += p[i, c]
             if compliant:
                 for b in range(1, d):
                     part -= C[i, c, b] * here[b]
             p[i, c] = part * given.scale[i]
+
+        # Velocities in units of the contact.
         for c in range(d):
             u[i, c] = (here[c] + u[i, c]) / given.scale[i]
     return over, off
@@ -196,13 +213,15 @@ def solve_transposed(given, loops, lowest, x, p, u, r, e, f, memory):
                 total += bases.may[i, c, k] * p[i, c]
             s[groups.row[i] + k] = total
             some = some or total != 0.0
+
+        # Friction that turns passes what impulses are worth on to velocities.
         for c in range(d):
             part = u[i, c]
             if work.flags[COMPLIANT] != 0:
                 for b in range(1, d):
                     part -= C[i, b, c] * p[i, b]
             if part != 0.0:
-                subtract_row(y, -part, rows[i, c], runs[i])
+                add_row(rows[i, c], runs[i], part, y)
 
     # Through the transposed system.
     for j in range(m):
@@ -212,6 +231,8 @@ def solve_transposed(given, loops, lowest, x, p, u, r, e, f, memory):
         through(given, work, pushed, image)
         for j in range(m):
             y[j] += image[j]
+
+    # Motions that active rows leave free, then what is worth something only through their rates.
     across(work, lowest, y, True, right, r)
     through(given, work, r, image)
     for j in range(m):
@@ -222,7 +243,7 @@ def solve_transposed(given, loops, lowest, x, p, u, r, e, f, memory):
     # Impulses and velocities at contacts.
     for i in range(n):
         for c in range(d):
-            f[i, c] = p[i, c] + run_dot(rows[i, c], runs[i], r)
+            f[i, c] = p[i, c] + row_dot(rows[i, c], runs[i], r)
         for c in range(d):
             total = u[i, c]
             for k in range(bases.count[i]):

@@ -19,7 +19,8 @@ from stiction.derivatives.complementarity import LCPDerivatives
 from stiction.derivatives.contact import numbers
 from stiction.derivatives.differentiate import differentiate
 from stiction.errors import InvalidProblem, NotDifferentiableWarning
-from stiction.problems.contact import ContactProblem, mass_matrix
+from stiction.problems.checks import mass_matrix
+from stiction.problems.contact import ContactProblem
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.contact import judged
 from stiction.solutions.status import Status

@@ -27,6 +27,7 @@ from typing import NamedTuple
 from stiction.arrays.compiled import kernel, sums
 from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.runs import add_row, row_dot, same_runs
 from stiction.derivatives.tolerances import NEW
 
 FREE = -1  # a direction that no group holds
@@ -84,6 +85,8 @@ layout(Scratch, "n", "most", "m", "width")
 def make_groups(count, runs, groups):
     """Sort contacts with active rows into groups; count: (n,) rows of each."""
     n, number, leader = len(count), 0, groups.leader
+
+    # No contact has a group yet.
     for i in range(n):
         groups.group[i] = -1
 
@@ -94,13 +97,7 @@ def make_groups(count, runs, groups):
                 continue
             found = -1
             for g in range(number - 1, -1, -1):
-                j = leader[g]
-                if (
-                    runs[j, 0] == runs[i, 0]
-                    and runs[j, 1] == runs[i, 1]
-                    and runs[j, 2] == runs[i, 2]
-                    and runs[j, 3] == runs[i, 3]
-                ):
+                if same_runs(runs[leader[g]], runs[i]):
                     found = g
                     break
             if found < 0:
@@ -113,6 +110,8 @@ def make_groups(count, runs, groups):
     begin = groups.begin
     for g in range(number + 1):
         begin[g] = 0
+
+    # Contacts in the order of their groups: count, add up, fill in.
     for i in range(n):
         if groups.group[i] >= 0:
             begin[groups.group[i] + 1] += 1
@@ -123,9 +122,13 @@ def make_groups(count, runs, groups):
         if g >= 0:
             groups.order[begin[g]] = i
             begin[g] += 1
+
+    # Filling has moved each beginning to the next group's.
     for g in range(number, 0, -1):
         begin[g] = begin[g - 1]
     begin[0] = 0
+
+    # Rows in that order.
     total = 0
     for g in range(number):
         groups.rows[g] = total
@@ -167,6 +170,8 @@ def factor(rows, runs, trees, directions, count, groups, dependent, side, scratc
         side.rank[g] = hold(g, run, k, dependent, side, scratch)
         total += k
         rank += side.rank[g]
+
+    # Sizes, for those who go through the groups.
     side.compressed[groups.count[0]] = total
     side.sizes[COMPRESSED], side.sizes[HELD_DIRECTIONS], side.sizes[LOOPS] = total, rank, total - rank
 
@@ -250,12 +255,14 @@ def hold(g, run, k, dependent, side, scratch):
             left[c] = j
             low, high = min(low, side.low[j]), max(high, side.high[j])
             c += 1
+
+    # How much each row of the group feels of them.
     largest = 0.0
     for r in range(k):
         row = side.T[first + r]
         largest = max(largest, dot(row, row, width))
         for q in range(c):
-            seen[r, q] = run_dot(row, run, O[left[q]])
+            seen[r, q] = row_dot(row, run, O[left[q]])
         used[r] = 0
 
     # The row that feels most of what is left takes a direction, until none feels anything.
@@ -269,6 +276,8 @@ def hold(g, run, k, dependent, side, scratch):
                     best, size = r, square
         if not size > dependent * dependent * largest:
             break
+
+        # It holds that direction from now on.
         reflect(seen, k, used, best, rank, c, size**0.5, scratch, O, low, high)
         used[best] = 1
         side.pivot[first + rank], side.held[first + rank] = best, left[rank]
@@ -276,6 +285,8 @@ def hold(g, run, k, dependent, side, scratch):
         for r in range(k):
             side.S[first + r, rank] = seen[r, rank]
         rank += 1
+
+    # Directions that were turned reach over all trees of the group.
     if rank > 0:
         for q in range(c):
             side.low[left[q]], side.high[left[q]] = low, high
@@ -314,28 +325,6 @@ def reflect(seen, k, used, best, rank, c, size, scratch, O, low, high):
             subtract_multiple(O[left[rank + q], low:], factor * turn[q], image[low:], high - low)
 
 
-@sums
-def run_dot(row, run, x):
-    """A row over two runs of velocities, times x."""
-    first, length, second, more = run[0], run[1], run[2], run[3]
-    total = 0.0
-    for j in range(length):
-        total += row[j] * x[first + j]
-    for j in range(more):
-        total += row[length + j] * x[second + j]
-    return total
-
-
-@sums
-def subtract_row(x, factor, row, run):
-    """x -= factor times a row over two runs."""
-    first, length, second, more = run[0], run[1], run[2], run[3]
-    for j in range(length):
-        x[first + j] -= factor * row[j]
-    for j in range(more):
-        x[second + j] -= factor * row[length + j]
-
-
 @kernel
 def pushes(side, groups, runs, x, a):
     """Impulses a of the rows of T, at their pivots, with Tᵀ a = x as nearly as can be; x is what is left of it."""
@@ -343,6 +332,8 @@ def pushes(side, groups, runs, x, a):
         a[r] = 0.0
     for g in range(groups.count[0] - 1, -1, -1):
         first, run = side.compressed[g], runs[groups.leader[g]]
+
+        # The directions that only this group holds, from the last; S is triangular.
         for t in range(side.rank[g] - 1, -1, -1):
             j = side.held[first + t]
             low, high = side.low[j], side.high[j]
@@ -352,9 +343,11 @@ def pushes(side, groups, runs, x, a):
                 part -= side.S[row, t] * a[row]
             row = first + side.pivot[first + t]
             a[row] = part / side.S[row, t]
+
+        # What is left for the groups before.
         for t in range(side.rank[g]):
             row = first + side.pivot[first + t]
-            subtract_row(x, a[row], side.T[row], run)
+            add_row(side.T[row], run, -a[row], x)
 
 
 @kernel
@@ -364,9 +357,13 @@ def moves(side, groups, runs, a, x):
         x[j] = 0.0
     for g in range(groups.count[0]):
         first, run = side.compressed[g], runs[groups.leader[g]]
+
+        # What the groups before do not move already.
         for t in range(side.rank[g]):
             row = first + side.pivot[first + t]
-            a[row] -= run_dot(side.T[row], run, x)
+            a[row] -= row_dot(side.T[row], run, x)
+
+        # Along the directions that this group holds; S is triangular.
         for t in range(side.rank[g]):
             row = first + side.pivot[first + t]
             part = a[row] / side.S[row, t]
@@ -385,6 +382,7 @@ def find_loops(side, groups, runs, N, x):
     for g in range(groups.count[0]):
         first, run = side.compressed[g], runs[groups.leader[g]]
         for r in range(first, side.compressed[g + 1]):
+            # Rows that hold no direction of their own close a loop.
             is_pivot = False
             for t in range(side.rank[g]):
                 is_pivot = is_pivot or side.pivot[first + t] == r - first
@@ -394,7 +392,7 @@ def find_loops(side, groups, runs, N, x):
             # The row alone, held back by the others, orthogonal to those before it.
             for j in range(len(x)):
                 x[j] = 0.0
-            subtract_row(x, 1.0, side.T[r], run)
+            add_row(side.T[r], run, -1.0, x)
             pushes(side, groups, runs, x, N[number])
             N[number, r] += 1.0
             for _ in range(2):
@@ -481,6 +479,8 @@ def write_exchanges(side, groups, N, out):
     """
     total = groups.count[1]
     number = 0
+
+    # As many within a group as it has rows beyond its motions.
     for g in range(groups.count[0]):
         first, begin, end = side.compressed[g], groups.rows[g], groups.rows[g + 1]
         k = side.compressed[g + 1] - first
@@ -492,6 +492,8 @@ def write_exchanges(side, groups, N, out):
             for q in range(total):
                 new[q] = 0.0
             new[r] = 1.0
+
+            # Twice, because once leaves rounding.
             for _ in range(2):
                 for t in range(k):
                     part = 0.0
@@ -507,6 +509,8 @@ def write_exchanges(side, groups, N, out):
                     new[q] /= length
                 number += 1
             r += 1
+
+    # Those between groups.
     for loop in range(len(N)):
         out_of_groups(side, groups, N[loop], out[number])
         number += 1

@@ -33,6 +33,8 @@ def spread_load(given, N, more, memory):
     for r in range(groups.count[1]):
         a[r] = smallest[r]
     set_impulses(given, work, a)
+
+    # The mean load of contacts that press.
     load, pressing = 0.0, 0
     for i in range(n):
         if modes.mode[i] != OPEN and modes.mode[i] != HELD:
@@ -48,6 +50,8 @@ def spread_load(given, N, more, memory):
                 work.flags[NEAR] = count_near(work.margin, given.small)
                 if work.flags[NEAR] == 0:
                     return 0
+
+            # Each contact into its cone ...
             for i in range(n):
                 if bases.count[i] > 0:
                     into_cone(given.law, modes, i, given.shape.reach, part * load, scale[i], work.impulse[i])
@@ -56,6 +60,8 @@ def spread_load(given, N, more, memory):
                         for c in range(d):
                             total += bases.may[i, c, k] * work.impulse[i, c] / scale[i]
                         a[groups.row[i] + k] = total
+
+            # ... then back to the same motion, by what the change moves.
             for r in range(groups.count[1]):
                 room.a[4, r] = a[r]
             without_exchange(side, groups, N, room.a[4], small, extra)
@@ -86,6 +92,7 @@ def into_cone(law, modes, i, reach, shift, scale, p):
 
     Of a contact whose friction is bounded apart, part by part.
     """
+    # Pressing at least; friction of a contact that slides stays where it is.
     d = len(p)
     shift = shift * scale
     p[0] = max(p[0], shift)
@@ -96,6 +103,8 @@ def into_cone(law, modes, i, reach, shift, scale, p):
         first, end = part_of(k, law.apart, d)
         if modes.mode[i] != STICK and length_of(modes.g[i], first - 1, end - 1) > 0.0:
             continue
+
+        # The nearest point of the round cone whose tip is moved inwards.
         inwards = shift * max(1.0, 1.0 / mu)
         normal, size = p[0] - inwards, length_of(p, first, end)
         if size > mu * normal:

@@ -136,6 +136,7 @@ def set_modes(law, shape, friction, slip, u, p, small, modes):
     """
     d = u.shape[1]
     for i in range(len(u)):
+        # Nothing is known yet.
         g = modes.g[i]
         for c in range(d - 1):
             g[c] = 0.0
@@ -164,6 +165,8 @@ def set_modes(law, shape, friction, slip, u, p, small, modes):
             on_polygon(shape, u[i], small[i], i, modes)
         else:
             modes.mode[i] = STICK
+
+            # Each part that slides, opposite to its velocity.
             for k in range(parts(law.apart, d)):
                 first, end = part_of(k, law.apart, d)
                 speed = length_of(u[i], first, end)
@@ -177,6 +180,7 @@ def set_modes(law, shape, friction, slip, u, p, small, modes):
 @kernel
 def on_polygon(shape, u, small, i, modes):
     """The vertices that oppose the sliding best: all of them at rest, else one or two neighbours."""
+    # The most that a vertex takes from the motion; at rest none takes anything.
     corners = shape.corners
     least, most = INFINITE, 0.0
     for k in range(len(corners)):
@@ -185,6 +189,8 @@ def on_polygon(shape, u, small, i, modes):
     if most <= small:
         modes.mode[i] = STICK
         return
+
+    # The vertices that take about as much, and the next one after them.
     first, last, next_best = -1, -1, INFINITE
     for k in range(len(corners)):
         above = corners[k, 0] * u[1] + corners[k, 1] * u[2] - least
@@ -211,6 +217,8 @@ def set_bases(modes, apart, rows, bases):
     alike = True
     for i in range(n):
         may, zero, mode, g = bases.may[i], bases.zero[i], modes.mode[i], modes.g[i]
+
+        # No direction yet.
         for c in range(d):
             for k in range(d):
                 may[c, k] = zero[c, k] = 0.0
@@ -252,12 +260,15 @@ def set_bases(modes, apart, rows, bases):
 @kernel
 def add_across(g, rows, first, end, may, zero, count):
     """The directions of a part across g, by the reflection that turns g into an axis; how many columns there are."""
+    # The axis that g is nearest to.
     axis = first
     for c in range(first, end):
         if abs(g[c - 1]) > abs(g[axis - 1]):
             axis = c
     size = abs(g[axis - 1])
     sign = 1.0 if g[axis - 1] >= 0.0 else -1.0
+
+    # The images of the other axes.
     for c in range(first, end):
         if c != axis and has_entries(rows[c]):
             part = g[c - 1] / (1.0 + size)
@@ -293,6 +304,7 @@ def set_margins(law, shape, modes, p, scale, rows, margin):
 @kernel
 def impulse_slack(law, shape, modes, i, p):
     """The margin, in N s, that an impulse leaves; infinite for open contacts."""
+    # Before it opens; without a bound on friction that is all.
     mode, mu, d = modes.mode[i], modes.mu[i], len(p)
     if mode in (OPEN, HELD):
         return INFINITE
@@ -339,11 +351,15 @@ def set_compliance(law, modes, viscosity, p, u, scale, C):
             for k in range(d):
                 C[i, c, k] = 0.0
         unit = 1.0 / (scale[i] * scale[i])
+
+        # Viscous friction resists every tangent alike.
         if law.kind == VISCOUS and law.implicit:
             C[i, 1, 1] = C[i, 2, 2] = viscosity[i] * unit
             some = True
         elif modes.round[i] != 0 and modes.mode[i] == EDGE:
             some = True
+
+            # Friction that slides resists only what turns it: across g.
             for k in range(parts(law.apart, d)):
                 first, end = part_of(k, law.apart, d)
                 g = modes.g[i]

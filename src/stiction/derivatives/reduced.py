@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import dot, inverse_norm, lu
 from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.runs import row_dot
 from stiction.derivatives.factors import (
     FREE,
     HELD_DIRECTIONS,
@@ -32,7 +33,6 @@ from stiction.derivatives.factors import (
     Side,
     factor,
     make_groups,
-    run_dot,
 )
 from stiction.derivatives.modes import Bases, Modes, set_bases, set_compliance, set_margins, set_modes
 from stiction.derivatives.tolerances import SINGULAR
@@ -260,13 +260,17 @@ def has_compliance(work, i):
 def add_compliance(given, work, may, i, image):
     """inner += (L Y)ᵀ C (L Z) of contact i."""
     d, inner, rows, run = work.C.shape[1], work.inner, given.rows[i], given.runs[i]
+
+    # L Z of this contact ...
     for b in range(work.flags[RIGHT]):
         for c in range(1, d):
-            image[b, c] = run_dot(rows[c], run, work.zero.O[work.right[b]])
+            image[b, c] = row_dot(rows[c], run, work.zero.O[work.right[b]])
+
+    # ... and, row by row of L Y, the products.
     for a in range(work.flags[LEFT]):
         one = may.O[work.left[a]]
         for c in range(1, d):
-            moved = run_dot(rows[c], run, one)
+            moved = row_dot(rows[c], run, one)
             if moved == 0.0:
                 continue
             for e in range(1, d):

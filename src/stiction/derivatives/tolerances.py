@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 # Margin of a kink, over the velocity scale of the island: what certificates ask for by default. Closer by, modes cannot
-# be told apart; larger, and derivatives that exist are refused.
+# be distinguished; larger, and derivatives that exist are refused.
 WITHIN = 1e-8
 # Residuals below which a margin is not trusted: this many times the certificate's own.
 RESIDUALS = 10.0

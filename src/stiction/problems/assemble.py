@@ -13,6 +13,7 @@ A symmetric matrix of which the file has one triangle only is mirrored.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from stiction.problems.laws import Coulomb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -45,6 +47,27 @@ class Source(NamedTuple):
 
     name: str  # of the file and the group in it
     size: int  # bytes of the file
+
+
+@contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    """Messages about the problem in a file name the file."""
+    try:
+        yield
+    except InvalidProblem as error:
+        line = str(error)
+        raise InvalidProblem(line if line.startswith("load: ") else f"load: {path}: {line}") from None
+    except MemoryError:
+        raise InvalidProblem(f"load: {path} holds matrices too large for memory") from None
+
+
+def offset_of(problem: ContactProblem) -> Array:
+    """(n, dim) w: what a contact's velocity has besides Hᵀ v."""
+    offset = np.zeros((problem.n, problem.dim))
+    offset[:, 0] = problem.gap_rate
+    if problem.tangent_rate is not None:
+        offset[:, 1:] = problem.tangent_rate[:, : problem.dim - 1]
+    return offset
 
 
 def mirrored(matrix: Any) -> Any:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from stiction.problems.normal_form import Whitened
 
-DEAF = 1e-14  # response of a row to its own impulse, in units of its contact's size, that counts as none
+UNRESPONSIVE = 1e-14  # response of a row to its own impulse, in units of its contact's size, that counts as none
 
 
 def is_box(law: Law) -> bool:
@@ -90,9 +90,9 @@ class BoxForm:
         return np.asarray(0.5 * (W + W.T), np.float64)
 
     @cached_property
-    def hears(self) -> NDArray[np.bool_]:
+    def responsive(self) -> NDArray[np.bool_]:
         """(3n,) which rows respond to their own impulse at all."""
-        return np.asarray(self.response.diagonal() > DEAF, np.bool_)
+        return np.asarray(self.response.diagonal() > UNRESPONSIVE, np.bool_)
 
     def velocity(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, 3) contact velocities after impulses p."""
@@ -107,27 +107,27 @@ class BoxForm:
         return float(np.abs(p - y).max(initial=0.0))
 
     def normal_problem(self, p: NDArray[np.float64]) -> LCP:
-        """The LCP of the normal impulses that hear, tangential ones given."""
+        """The LCP of the normal impulses of responsive rows, tangential ones given."""
         n = self.n
-        which = np.flatnonzero(self.hears[:n])
+        which = np.flatnonzero(self.responsive[:n])
         constant = self.offset[which, 0] + self.response[which, n:] @ p[:, 1:].T.ravel()
         return LCP(self.response[np.ix_(which, which)], constant)
 
     def friction_problem(self, p: NDArray[np.float64]) -> BoxLCP:
-        """The box LCP of the tangential impulses that hear, normal ones given [Lacoursiere2003, eq. 7]."""
+        """The box LCP of the tangential impulses of responsive rows, normal ones given [Lacoursiere2003, eq. 7]."""
         n = self.n
-        which = np.flatnonzero(self.hears[n:])
+        which = np.flatnonzero(self.responsive[n:])
         constant = self.offset[:, 1:].T.ravel()[which] + self.response[n + which, :n] @ p[:, 0]
         side = np.tile(self.bound * p[:, 0], 2)[which]
         return BoxLCP(self.response[np.ix_(n + which, n + which)], constant, -side, side)
 
     def joint_problem(self, estimate: NDArray[np.float64]) -> BoxLCP:
-        """The box LCP of all impulses that hear, friction bounded by an estimate of the normal ones [eq. 8].
+        """The box LCP of all impulses of responsive rows, friction bounded by an estimate of the normal ones [eq. 8].
 
         estimate: (n,), infinite where contacts are to stick
         """
         n = self.n
-        which = np.flatnonzero(self.hears)
+        which = np.flatnonzero(self.responsive)
         side = np.tile(np.multiply(self.bound, estimate, where=self.bound > 0.0, out=np.zeros(n)), 2)
         lo, hi = np.concatenate([np.zeros(n), -side]), np.concatenate([np.full(n, np.inf), side])
         return BoxLCP(self.response[np.ix_(which, which)], self.offset.T.ravel()[which], lo[which], hi[which])
@@ -136,25 +136,25 @@ class BoxForm:
         """p with the answer of `normal_problem`."""
         result = p.copy()
         result[:, 0] = 0.0
-        result[self.hears[: self.n], 0] = z
+        result[self.responsive[: self.n], 0] = z
         return result
 
     def with_friction(self, p: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
         """p with the answer of `friction_problem`."""
         side = self.bound * p[:, 0]
-        tangential = self._deaf(np.tile(side, 2))
-        tangential[self.hears[self.n :]] = z
+        tangential = self._opposing(np.tile(side, 2))
+        tangential[self.responsive[self.n :]] = z
         return np.column_stack([p[:, 0], *tangential.reshape(2, self.n)])
 
     def with_all(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         """The answer of `joint_problem`."""
         p = np.zeros(3 * self.n)
-        p[self.hears] = z
-        deaf = self._deaf(np.tile(self.bound * p[: self.n], 2))
-        p[self.n :] = np.where(self.hears[self.n :], p[self.n :], deaf)
+        p[self.responsive] = z
+        opposing = self._opposing(np.tile(self.bound * p[: self.n], 2))
+        p[self.n :] = np.where(self.responsive[self.n :], p[self.n :], opposing)
         return np.ascontiguousarray(p.reshape(3, self.n).T)
 
-    def _deaf(self, side: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _opposing(self, side: NDArray[np.float64]) -> NDArray[np.float64]:
         """What tangents that nothing moves oppose their velocity with."""
         return -np.sign(self.offset[:, 1:].T.ravel()) * side
 

@@ -7,7 +7,7 @@ A matrix is a group of m, n, nzmax, nz and the arrays i, p, x: triplets (row i, 
 if nz = -1, compressed rows if nz = -2. Contacts come in the order n, t1(, t2). `/solution` and `/guesses` are not read:
 in published files they hold zeros or another solver's last iterate.
 
-What becomes of the matrices is told in `stiction.problems.assemble`; a local problem loses its V and R. Written and
+`stiction.problems.assemble` makes a problem of the matrices; a local problem loses its V and R. Written and
 read again a problem is the same but for rounding errors in f = M v_free and for viscosities, which have no place.
 """
 
@@ -22,7 +22,16 @@ import scipy
 from stiction import optional
 from stiction.disk import check_growth
 from stiction.errors import InvalidProblem
-from stiction.problems.assemble import DEPENDENT, Source, dense, global_problem, local_problem, mirrored
+from stiction.problems.assemble import (
+    DEPENDENT,
+    Source,
+    dense,
+    errors_of,
+    global_problem,
+    local_problem,
+    mirrored,
+    offset_of,
+)
 from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import Coulomb
 
@@ -44,7 +53,7 @@ def read(path: str | os.PathLike[str]) -> ContactProblem:
         raise InvalidProblem(f"load: there is no file {path}; check the name (save adds no suffix)")
     try:
         source = Source(f"load: {path}", path.stat().st_size)
-        with h5py.File(path, "r") as file:
+        with errors_of(path), h5py.File(path, "r") as file:
             for group, build in (("fclib_local", _local), ("fclib_global", _global)):
                 if group in file:
                     return build(source, file[group])
@@ -52,11 +61,8 @@ def read(path: str | os.PathLike[str]) -> ContactProblem:
             raise InvalidProblem(
                 f"load: {path} is not an FCLIB file: no fclib_local or fclib_global in it, but {found}"
             )
-    except InvalidProblem as error:
-        text = str(error)
-        raise InvalidProblem(text if text.startswith("load: ") else f"load: {path}: {text}") from None
-    except MemoryError:
-        raise InvalidProblem(f"load: {path} holds matrices too large for memory") from None
+    except InvalidProblem:
+        raise
     except Exception as error:  # HDF5 raises errors of many kinds on damaged files
         reason = " ".join(str(error).split())
         raise InvalidProblem(f"load: {path} is not an HDF5 file, or is damaged ({reason}); copy it anew") from error
@@ -99,11 +105,7 @@ def _write_global(problem: ContactProblem, root: Any, vectors: Any) -> None:
     M = scipy.sparse.block_diag(problem.mass_blocks) if m else np.zeros((0, 0))
     _write_matrix(root, "M", M)
     _write_matrix(root, "H", problem.dense_rows()[:, :dim].reshape(problem.n * dim, m).T)
-    w = np.zeros((problem.n, dim))
-    w[:, 0] = problem.gap_rate
-    if problem.tangent_rate is not None:
-        w[:, 1:] = problem.tangent_rate[:, : dim - 1]
-    vectors["f"], vectors["w"] = M @ problem.velocity, w.ravel()
+    vectors["f"], vectors["w"] = M @ problem.velocity, offset_of(problem).ravel()
     if len(problem.joints):
         _write_matrix(root, "G", problem.joints.T)
         vectors["b"] = problem.joint_rate

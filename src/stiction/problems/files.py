@@ -216,7 +216,7 @@ def _write_npz(fields: dict[str, Any], path: Path) -> None:
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes of a file; none if it cannot be read, which the reader then tells."""
+    """The first bytes of a file; none if it cannot be read, which the reader then reports."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         return file.read(4096)
     return b""

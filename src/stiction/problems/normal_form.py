@@ -42,7 +42,7 @@ DEPENDENT = 1e-9  # a bilateral row is redundant if a smaller part of it is inde
 LOOSELY = 1e-5  # the same in a step: decimals of a model leave as much of a plane loop's third row
 ABOUT, DECIDED = 0.01, -1.0  # a row with this part of the largest remaining square is as good; marks a row as done
 NOISE_ROW = 1e-10  # a bilateral row smaller than this, over the largest, is rounding: a plane loop's third row
-EXACTLY = 1e-12  # part of a redundant row beyond the others' span that is rounding
+SPANNED = 1e-12  # part of a redundant row beyond the others' span that is rounding
 CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
 ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
 FACTORED = 1e-12  # error of its factors, in units of its largest entry: solvers correct what is left (`corrected`)
@@ -565,6 +565,8 @@ def make_consistent(white, rank, joints, rate):
             white.share[u] = dot(white.joints[i], white.basis[u], m)
             moved += white.share[u] * white.wanted[u]
         rate[i] = -moved
+
+        # A row that is rounding asks for nothing; one that is nearly spanned follows the others.
         size = dot(white.joints[i], white.joints[i], m)
         if size <= noise * noise:
             rate[i] = 0.0
@@ -583,7 +585,7 @@ def spanned(white, rank, i, size):
         for u in range(rank):
             part -= white.share[u] * white.basis[u, j]
         rest += part * part
-    return rest <= EXACTLY * EXACTLY * size
+    return rest <= SPANNED * SPANNED * size
 
 
 @kernel
@@ -640,6 +642,7 @@ def back_substitute_rows(L, k, r0, r1, r2):
 @kernel
 def whiten_rows(factor, place, rows, segment, out):
     """out = G⁻¹ of a contact's rows; each segment is a whole block."""
+    # The rows as they are.
     for c in range(len(rows)):
         for j in range(rows.shape[1]):
             out[c, j] = rows[c, j]
@@ -727,6 +730,8 @@ def unit_contacts(rows, segments, bias, scale):
         size = size if size > 0.0 else scale[i]
         s = 1.0 / sqrt(size / 3.0) if size > 0.0 else 1.0
         scale[i] = s
+
+        # The rows and the constant part of the velocity.
         for j in range(width):
             r0[j] *= s
             r1[j] *= s

@@ -12,14 +12,19 @@ from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows
 from stiction.arrays.vectors import at, over
-from stiction.problems.normal_form import NOISE_ROW, NONE, unwhiten_velocity, whiten_rows, whiten_velocity
+from stiction.problems.normal_form import (
+    CONTRADICTION,
+    NOISE_ROW,
+    NONE,
+    unwhiten_velocity,
+    whiten_rows,
+    whiten_velocity,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.contact import ContactProblem
-
-CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
 
 
 class Scratch(NamedTuple):

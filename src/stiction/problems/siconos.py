@@ -31,7 +31,7 @@ import numpy as np
 import scipy
 
 from stiction.errors import InvalidProblem
-from stiction.problems.assemble import CONE, Source, global_problem, local_problem, reduced
+from stiction.problems.assemble import CONE, Source, errors_of, global_problem, local_problem, offset_of, reduced
 from stiction.problems.contact import ContactProblem, with_ratio
 from stiction.problems.laws import Coulomb
 
@@ -69,15 +69,10 @@ def read(path: Path, ignore: tuple[str, ...] = ()) -> ContactProblem:
     contacts = text.whole("the number of contacts")
     source = Source(f"load: {path}", path.stat().st_size)
     matrix = text.matrix("the first matrix")
-    try:
+    with errors_of(path):
         if text.matrix_follows(matrix.shape[0]):
             return _global(text, source, dim, contacts, matrix, ignore)
         return _local(text, source, dim, contacts, matrix, ignore)
-    except InvalidProblem as error:
-        told = str(error)
-        raise InvalidProblem(told if told.startswith("load: ") else f"load: {path}: {told}") from None
-    except MemoryError:
-        raise InvalidProblem(f"load: {path} holds matrices too large for memory") from None
 
 
 def write(problem: ContactProblem, path: Path) -> None:
@@ -113,17 +108,8 @@ def _without_joints(problem: ContactProblem) -> ContactProblem:
     rows = np.ascontiguousarray(problem.dense_rows()[:, : problem.dim])
     source = Source("save: the problem without its joints", mass.nbytes + rows.nbytes)
     given = problem.friction if problem.rows.shape[1] == 3 else np.ones((problem.n, 5)) * problem.friction[:, None]
-    local = reduced(source, mass, problem.velocity, rows, problem.joints, problem.joint_rate, _offset(problem), given)
+    local = reduced(source, mass, problem.velocity, rows, problem.joints, problem.joint_rate, offset_of(problem), given)
     return with_ratio(local, problem.ratio)
-
-
-def _offset(problem: ContactProblem) -> Array:
-    """(n, dim) what a contact velocity has besides Hᵀ v."""
-    offset = np.zeros((problem.n, problem.dim))
-    offset[:, 0] = problem.gap_rate
-    if problem.tangent_rate is not None:
-        offset[:, 1:] = problem.tangent_rate[:, : problem.dim - 1]
-    return offset
 
 
 def _lines(problem: ContactProblem) -> Iterator[str]:
@@ -147,7 +133,7 @@ def _lines(problem: ContactProblem) -> Iterator[str]:
         yield from _sparse_lines(M)
         yield from _sparse_lines((per[:, :, None] * problem.dense_rows()[:, taken]).reshape(n * dim, m).T)
         yield _number_line(M @ problem.velocity)
-        yield _number_line(per * _offset(problem)[:, taken])
+        yield _number_line(per * offset_of(problem)[:, taken])
     yield _number_line(problem.friction)
     if rolls and problem.ratio is not None:
         yield _number_line(problem.friction * problem.ratio[:, 3])

@@ -185,6 +185,7 @@ def motions(mass, trees, v_free, v, island, scratch):
     Divided by a contact's size, a tree's motion is the velocity that the contact would have if all of it were along the
     contact. It bounds the velocities whose difference is the contact's own, where bodies move together.
     """
+    # Nothing is summed yet.
     energy, after, whole, terms = scratch.energy, scratch.after, scratch.whole, scratch.terms
     for j in range(len(v)):
         energy[j], after[j], scratch.demand[j], scratch.heaviest[j], scratch.fastest[j] = 0.0, 0.0, 0.0, 0.0, 0.0

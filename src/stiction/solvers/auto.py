@@ -2,7 +2,7 @@
 
 Symmetric matrices without a negative diagonal go to Keller, all others to Lemke; what fails there is tried with the
 other, with Cottle–Dantzig, with smoothing Newton, and if it is small by enumeration. Contact goes by its law, island by
-island. `solve` asks one after the other until an answer is certified; `solution.trace` tells what was tried and how it
+island. `solve` asks one after the other until an answer is certified; `solution.trace` lists what was tried and how it
 ended. The law is never changed.
 """
 
@@ -27,14 +27,12 @@ from stiction.solvers.lcp.keller import Keller
 from stiction.solvers.lcp.lemke import Lemke
 from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
 from stiction.solvers.principal_pivot import PrincipalPivot
+from stiction.solvers.tolerances import AIM, ROUNDING, TOLERANCE
 
 if TYPE_CHECKING:
     from stiction.problems.lcp import BoxLCP
     from stiction.solvers.contract import Solver
 
-AIM = 1e-4  # part of the tolerance
-TOLERANCE = 1e-8  # of a certificate, unless another is asked for
-ROUNDING = 1e-15  # the least aim that can be reached
 NEWTON_STEPS = 100  # of a cycle of Newton's method that fails, in the mean
 MANY = 100  # contacts of an island beyond which pyramids, whose answers may take minutes, are not asked
 

@@ -1,4 +1,4 @@
-"""What a solver says of itself, and what it hands to the judge."""
+"""The contract of a solver, and the answer that it hands to the judge."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STATUS = tuple(Status)  # by the number that kernels return
+SOLVED, RAY, MAX_ITERATIONS, SINGULAR, STALLED = (
+    int(s) for s in (Status.SOLVED, Status.RAY, Status.MAX_ITERATIONS, Status.SINGULAR, Status.STALLED)
+)
 
 
 @dataclass(frozen=True)

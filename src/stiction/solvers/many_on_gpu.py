@@ -28,7 +28,7 @@ from stiction.arrays.vectors import ZEROS
 from stiction.problems.normal_form import Posed
 from stiction.solvers.contact.cone_newton.cone_newton import sizes
 from stiction.solvers.contact.cone_newton.working_set import group
-from stiction.solvers.solve_many import LEFT, Settings, in_threads, solve_case, work_sizes, work_views
+from stiction.solvers.solve_many import LEFT, Settings, in_threads, put, solve_case, work_sizes, work_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -364,14 +364,6 @@ def solve_loads(problem: ContactProblem, loads: Sequence[NDArray[np.float64]], s
 def empty(count: int, size: tuple[int, ...], m: int) -> Answers:
     """Memory for answers."""
     return Answers(np.empty((count, *size)), np.empty((count, m)), np.empty(count), np.empty(count, np.int64))
-
-
-def put(answers: Answers, places: NDArray[np.int64], to: Answers) -> None:
-    """Put those that are certified where they belong; answers may be shorter."""
-    good = answers.status != LEFT
-    at, (n, d), m = places[good], answers.impulse.shape[1:], answers.velocity.shape[1]
-    to.impulse[at, :n, :d], to.velocity[at, :m] = answers.impulse[good], answers.velocity[good]
-    to.residual[at], to.status[at] = answers.residual[good], answers.status[good]
 
 
 def solve_listed(problems: Sequence[ContactProblem], which: Sequence[int], settings: Settings, to: Answers) -> None:

@@ -15,27 +15,19 @@ from typing import TYPE_CHECKING, ClassVar
 from stiction.arrays.compiled import kernel
 from stiction.problems.contact import ContactProblem
 from stiction.solvers.contact.contact_pivot import contact_pivot
-from stiction.solvers.contract import ContactProposal, Contract, Proposal
+from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STALLED, ContactProposal, Contract, Proposal
 from stiction.solvers.lcp.principal import (
-    AT_LOWER,
-    MAX_ITERATIONS,
-    MOST_DOUBTS,
-    NOISE,
-    SINGULAR,
-    SOLVED,
-    STALLED,
     begin,
-    carve,
     drive_all,
-    finish,
-    magnitude,
     make_member,
     propose,
     send_to_bound,
-    settle,
     verify,
+    views,
     violated,
 )
+from stiction.solvers.lcp.tableau import AT_LOWER, finish, magnitude, settle
+from stiction.solvers.lcp.tolerances import MOST_DOUBTS, NOISE, pivot_limit, two_at_a_time_limit, usual_pivots
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,18 +61,20 @@ class PrincipalPivot:
     ) -> Proposal | ContactProposal:
         if isinstance(problem, ContactProblem):
             return contact_pivot.propose(problem, start, self.max_pivots)
-        limit = 10 * problem.n + 50 if self.max_pivots is None else self.max_pivots
+        limit = two_at_a_time_limit(problem.n) if self.max_pivots is None else self.max_pivots
         return propose(principal_pivot, problem, start, limit)
 
 
 @kernel
 def principal_pivot(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
+    """Returns (status, pivots)."""
     n = len(z)
-    t = carve(n, floats, ints)
+    t = views(n, floats, ints)
     tau, size = begin(H, vectors, symmetric, start, t)
     status, pivots, doubts = SINGULAR if size < 0 else MAX_ITERATIONS, 0, 1.0
     while status == MAX_ITERATIONS and pivots <= max_pivots:
-        row = violated(t, size, False)  # lines 15 to 18 of the algorithm
+        # The worst row and the worst member, lines 15 to 18 of the algorithm; if there is neither, verify.
+        row = violated(t, size, False)
         member = most_negative_member(t, size)
         if row < 0 and member < 0:
             size, row = verify(t, size, doubts)
@@ -94,6 +88,7 @@ def principal_pivot(H, vectors, symmetric, start, max_pivots, floats, ints, z, r
             if doubts > MOST_DOUBTS:
                 status = STALLED
                 break
+        # Both change at once.
         if row >= 0:
             size = make_member(t, size, row, symmetric)
             pivots += 1
@@ -102,9 +97,11 @@ def principal_pivot(H, vectors, symmetric, start, max_pivots, floats, ints, z, r
             pivots += 1
         if size < 0 or not settle(t, size):
             status = SINGULAR
+    # It may cycle: Keller's rule does not.
     if status != SOLVED:
         tau, size = begin(H, vectors, symmetric, z[:0], t)
-        status, more, size = drive_all(t, size, 8 * n + 50 if symmetric else 2 * n + 20, False, symmetric, 100 * n, ray)
+        guard_after = usual_pivots(n, symmetric)
+        status, more, size = drive_all(t, size, guard_after, False, symmetric, pivot_limit(n), ray)
         pivots += more
     finish(vectors, tau, t, z)
     return status, pivots

@@ -17,14 +17,12 @@ from stiction.solutions.contact import ContactSolution, judged
 from stiction.solutions.ray import Ray, examine
 from stiction.solutions.solution import Solution
 from stiction.solutions.status import Status, verdict
+from stiction.solvers.tolerances import ENOUGH, SOLVE_ERROR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.solvers.contract import Attempt, Choice, ContactProposal, Solver
-
-ENOUGH = 1e-10  # residual of a complementarity problem at which no other solver is asked
-ROUNDING = 1e-14  # residual of a complementarity problem that nothing is done about
 
 
 @overload
@@ -177,10 +175,10 @@ def certified(problem: BoxLCP, solver: Solver, start: NDArray[np.float64] | None
     """A complementarity problem's proposed answer, judged."""
     status, iterations, z, direction, history, trace, proposer = solver.propose(problem, start)
     certificate, w, strict = judge_with_noise(problem, z)
-    if ROUNDING < strict < math.inf:  # an answer is given without its noise, if its rows are better so
+    if SOLVE_ERROR < strict < math.inf:  # an answer is given without its noise, if its rows are better so
         other = without_noise(problem, z)
         better, other_w, stricter = judge_with_noise(problem, other)
-        if stricter < strict and better.residual <= 2.0 * max(certificate.residual, ROUNDING):
+        if stricter < strict and better.residual <= 2.0 * max(certificate.residual, SOLVE_ERROR):
             z, certificate, w = other, better, other_w
     status = verdict(status, certificate.passes(tolerance))
     ray = examine(problem, direction) if direction is not None and status == Status.RAY else None

@@ -93,7 +93,7 @@ def solve_many(
     workers: threads of the CPU, by default one for each processor
     tolerance: largest residual of the certificate that counts as solved
 
-    Nothing is raised for a problem that is not solved: its status says so. Threads speed up problems in coordinates
+    Nothing is raised for a problem that is not solved: see its status. Threads speed up problems in coordinates
     under Coulomb's law on the cone; all others are solved one by one.
     """
     if on not in PLACES:
@@ -138,8 +138,8 @@ def common_count(loads: dict[str, NDArray[np.float64]]) -> int:
     """How many cases arrays of loads are for, or InvalidProblem."""
     counts = {name: len(rows) for name, rows in loads.items() if len(rows) != 1}
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} {count}" for name, count in counts.items())
-        raise InvalidProblem(f"solve_many: arrays must have the same number of rows, or one; they have {told}")
+        sizes = ", ".join(f"{name} {count}" for name, count in counts.items())
+        raise InvalidProblem(f"solve_many: arrays must have the same number of rows, or one; they have {sizes}")
     return next(iter(counts.values()), 1)
 
 
@@ -183,9 +183,7 @@ def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float, 
         stacks.append((which, own, Posed(*map(np.array, zip(*few, strict=True)))))
     kept.solve_stacks([(stack, own) for _, own, stack in stacks], threads)
     for which, own, _ in stacks:
-        n, d, m = *own.impulse.shape[1:], own.velocity.shape[1]
-        answers.impulse[which, :n, :d], answers.velocity[which, :m] = own.impulse, own.velocity
-        answers.residual[which], answers.status[which] = own.residual, own.status
+        put(own, np.array(which), answers)
     return rest(answers, lambda k: problems[k], tolerance)
 
 
@@ -205,15 +203,21 @@ def unsolved(count: int, size: tuple[int, ...], m: int) -> Solutions:
     return Solutions(np.zeros((count, *size)), np.zeros((count, m)), np.full(count, np.nan), np.full(count, LEFT), 0, 0)
 
 
+def put(answers: Any, places: NDArray[np.int64], to: Any) -> None:
+    """Put answers, but for those that were left, where they belong; those of smaller problems are shorter."""
+    good = answers.status != LEFT
+    at, (n, d), m = places[good], answers.impulse.shape[1:], answers.velocity.shape[1]
+    to.impulse[at, :n, :d], to.velocity[at, :m] = answers.impulse[good], answers.velocity[good]
+    to.residual[at], to.status[at] = answers.residual[good], answers.status[good]
+
+
 def completed(answers: Solutions, again: Callable[[NDArray[np.int64]], Solutions]) -> Solutions:
     """With what a GPU has left solved by the CPU."""
     left = np.flatnonzero(answers.status == LEFT)
     if not len(left):
         return answers
     found = again(left)
-    n, d, m = *found.impulse.shape[1:], found.velocity.shape[1]
-    answers.impulse[left, :n, :d], answers.velocity[left, :m] = found.impulse, found.velocity
-    answers.residual[left], answers.status[left] = found.residual, found.status
+    put(found, left, answers)
     return answers._replace(one_by_one=found.one_by_one, left_by_gpu=len(left))
 
 
@@ -371,6 +375,7 @@ def solve_cases(stack, begin, end, settings, floats, ints, impulse, velocity, re
     width = m if j > 0 else given
     work = work_views(n, len(zero), m, j, width, stack.mass.shape[1], given, floats, ints)
     for k in range(begin, end):
+        # What all cases share is the first.
         g = k if len(stack.mass) > 1 else 0
         case = Posed(
             stack.mass[g], stack.trees[g], stack.velocity[k], stack.rows[g], stack.segments[g], stack.friction[k],

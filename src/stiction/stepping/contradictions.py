@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FIRM, SOFT = 1e-7, 1e-2  # ε of what is in order, and of what is to be taken back
 NEGLIGIBLE = 1e-3  # part of the largest error that is in order
-EXACT = 1e-7  # ε by which it is seen whether all can be had; smaller ones make solvers fail one after the other
+LEAST_WEIGHT = 1e-7  # ε with which it is tried whether all rows can be satisfied; solvers fail with smaller ones
 MISSED = 1e-4  # part of what is asked for that may be missing then
 NOT_TAKEN_BACK = 0.1  # part of what is asked for that is missing where rows contradict others
 FAR = 10.0  # times the speed of recovery: contacts that open by more are left out
@@ -97,7 +97,7 @@ def contradict(problem: ContactProblem) -> bool:
     most = float(np.abs(np.append(asked[problem.n :], np.maximum(asked[: problem.n], 0.0))).max(initial=0.0))
     if problem.contradicting_joints.size:
         return True
-    _, missing, z = least_squares(rows, asked, np.full(len(asked), EXACT))
+    _, missing, z = least_squares(rows, asked, np.full(len(asked), LEAST_WEIGHT))
     if np.abs(missing).max(initial=0.0) > MISSED * most:
         return True
     # Motions, (w · M w)^½, of all together and of each row alone.
@@ -161,14 +161,14 @@ def names_of(model: Any, data: Any, found: Constraints, taken: TakenBack) -> tup
     def name(kind: Any, number: int) -> str:
         return mj.mj_id2name(model, kind, number) or str(number)
 
-    told = []
+    names = []
     for i in taken.contacts:
         if found.kind[i] == CONTACT:
             one, two = (name(mj.mjtObj.mjOBJ_GEOM, int(geom)) for geom in found.pair[i])
-            told.append(f"contact of geoms {one} and {two}")
+            names.append(f"contact of geoms {one} and {two}")
         elif found.kind[i] == LIMIT:
             of_joint = -1 - found.pair[i, 0] == mj.mjtConstraint.mjCNSTR_LIMIT_JOINT
             kind = mj.mjtObj.mjOBJ_JOINT if of_joint else mj.mjtObj.mjOBJ_TENDON
-            told.append(f"limit of {'joint' if of_joint else 'tendon'} {name(kind, int(found.source[i]))}")
-    told += [f"equality {name(mj.mjtObj.mjOBJ_EQUALITY, int(data.efc_id[row]))}" for row in taken.joints]
-    return tuple(dict.fromkeys(told))
+            names.append(f"limit of {'joint' if of_joint else 'tendon'} {name(kind, int(found.source[i]))}")
+    names += [f"equality {name(mj.mjtObj.mjOBJ_EQUALITY, int(data.efc_id[row]))}" for row in taken.joints]
+    return tuple(dict.fromkeys(names))

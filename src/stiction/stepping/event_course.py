@@ -115,7 +115,7 @@ class Course(Motion):
         return True
 
     def still_caught(self, found: Constraints) -> NDArray[np.bool_]:
-        """(n,) contacts whose sliding has turned across itself before, in this step, and is to end with the step."""
+        """(n,) contacts whose slip direction already reversed in this step; they are braked evenly until its end."""
         if self.caught is None:
             return np.zeros(found.n, bool)
         old, caught = self.caught
@@ -123,10 +123,10 @@ class Course(Motion):
         return self.caught[1]
 
     def catch(self, moment: Moment, landing: Landing) -> None:
-        """Mark what slid and has come to the end of its direction, but still moves across.
+        """Mark contacts that stopped along their slip direction but still move across it.
 
-        In space, a direction kept for a whole piece lets sliding end in ever shorter pieces: from here on it is slowed
-        down evenly to the end of the step, as far as friction can.
+        In space, a direction kept for a whole piece lets sliding end in ever shorter pieces: from here on it is braked
+        evenly until the end of the step, as far as friction can.
         """
         if self.caught is None and np.isnan(moment.slip).all():
             return
@@ -208,7 +208,7 @@ class Course(Motion):
             moment.bearing, moment.v + self.dt * forces.acceleration, self.dt * solution.impulse,
             self.dt * solution.joint_impulse, position, velocity, begin,
         )  # fmt: skip
-        return self.told(solution, potential, kinetic)
+        return self.report_of(solution, potential, kinetic)
 
     def finish(self, moment: Moment, begin: float, potential: float, kinetic: float, why: str) -> Report:
         """What is left of the step, at velocity level."""
@@ -229,7 +229,7 @@ class Course(Motion):
             found, moment.v + longer * (solution.velocity - moment.v), longer * solution.impulse,
             longer * solution.joint_impulse, position, np.array(velocity), begin,
         )  # fmt: skip
-        return self.told(solution, potential, kinetic)
+        return self.report_of(solution, potential, kinetic)
 
     def leave(
         self, found: Constraints, velocity: NDArray[np.float64], impulse: NDArray[np.float64],
@@ -253,7 +253,7 @@ class Course(Motion):
                     "look at forces and masses, or take a smaller timestep; nothing moved"
                 )
 
-    def told(self, solution: ContactSolution, potential: float, kinetic: float) -> Report:
+    def report_of(self, solution: ContactSolution, potential: float, kinetic: float) -> Report:
         assert self.worst is not None
         trace = (f"{self.pieces} pieces of motion, {self.blows} impacts", *self.notes, *solution.trace)
         last = solution._replace(certificate=self.worst.certificate, trace=trace)

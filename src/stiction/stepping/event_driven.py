@@ -14,7 +14,7 @@ Where no forces exist, since sliding friction presses a contact ever more (Painl
 impulse until that sliding stops, and an impact follows. Bounces whose times accumulate (Zeno) are cut off: after
 `impacts` of them in one step, all are inelastic. What cannot be resolved so, or not with so few, ends the step at
 velocity level, as `TimeStepping` would: its forces are then those of the rest of the step on average, its impacts
-inelastic. All three are told in the trace of the report's solution.
+inelastic. All three are noted in the trace of the report's solution.
 
 The report's solution holds forces (N) in the place of impulses, those at the beginning of the step's last piece, and
 the worst certificate of all problems of the step; accelerations are in `data.qacc` (its velocities are those of the

@@ -8,7 +8,7 @@
 - NoSlip: T a + Ṫv = 0.
 
 A contact problem has a constant for normals and joints, none for tangents, and its viscous law refers to the free
-velocity. Both are had by asking for a' = a + d instead of a: a'_free = a_free + d leaves the dynamics as they are, the
+velocity. Solving for a' = a + d instead of a provides both: a'_free = a_free + d leaves the dynamics as they are, the
 constants become Ṅv - N d and J̇v - J d, and the tangents see T d. For Coulomb d solves T d = Ṫv at contacts that do not
 slide; for the viscous law a'_free = v, so d = v - a_free (in units of one second), and d = v/h if it is implicit.
 """
@@ -106,8 +106,8 @@ def solve_forces(problem: ContactProblem, d: NDArray[np.float64], solver: Any, t
         fewer = int((other.mode == Mode.SLIDE).sum()) < begins
         if other.ok and (fewer or not found.ok):
             why = f"lets {begins} contacts slide" if found.ok else found.status.name.lower()
-            told = f"{type(found.solver).__name__}: {why}; {type(other.solver).__name__} instead"
-            found = other._replace(trace=(told, *other.trace))
+            note = f"{type(found.solver).__name__}: {why}; {type(other.solver).__name__} instead"
+            found = other._replace(trace=(note, *other.trace))
     if not found.ok:
         raise SolveFailed(found)
     return Forces(found, found.velocity - d)

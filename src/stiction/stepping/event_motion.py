@@ -36,10 +36,10 @@ STRIDE = 1.0 / 16.0  # of the timestep: for differences along the motion
 FAST = 0.5  # of its speed before: what has slowed down more keeps its direction of sliding until it stops
 LANDINGS = 60  # tries to find an event
 OPENING = 1e-9  # of the scale of accelerations: contacts that open no faster stay closed, loaded or not
-EXACT = 1e-2  # of `touch`: drift that is left as it is
-EXACTLY = 1e-6  # of the slowest speed: the same of velocities
+POSITION_DRIFT = 1e-2  # of `touch`: drift that is left as it is
+VELOCITY_DRIFT = 1e-6  # of the slowest speed: the same of velocities
 PASSES = 4  # in which drift is taken back
-TINY = 1e-10  # of the timestep: events are not told apart any more
+TINY = 1e-10  # of the timestep: closer events are one
 
 _probes: WeakKeyDictionary[Engine, Probe] = WeakKeyDictionary()
 
@@ -236,7 +236,7 @@ class Motion:
             pushed[origin[over & (origin >= 0)]] = True
             if k < PASSES:
                 held = over | pushed[origin] | (closes[origin] & (found.gap <= near))
-                shift, farthest = back_in_place(found, mass, np.flatnonzero(held), most, EXACT * touch)
+                shift, farthest = back_in_place(found, mass, np.flatnonzero(held), most, POSITION_DRIFT * touch)
             else:
                 shift, farthest = pushed_apart(found, mass, most, touch)
             if shift is None:
@@ -248,7 +248,7 @@ class Motion:
             mass, origin = inertia(self.probe.memory, found), self.origins(moment.found, found)
         held = closes[origin] & (found.gap <= near)
         v = extended(found, velocity)
-        stuck, exact = np.flatnonzero(sticks[origin]), EXACTLY * self.slow
+        stuck, exact = np.flatnonzero(sticks[origin]), VELOCITY_DRIFT * self.slow
         rest = back_at_rest(found, mass, v, np.flatnonzero(held), stuck, exact)
         return position, velocity if rest is None else rest[:nv]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stiction.arrays.compiled import kernel
-from stiction.arrays.runs import spread_row
+from stiction.arrays.runs import row_dot, spread_row
 from stiction.bodies.dynamics import block_of, inertia_of_tree
 from stiction.bodies.motion import moved
 from stiction.contacts.gather import Constraints, gather
@@ -109,15 +109,8 @@ def bend(
 def set_speeds(rows, segments, v, u):
     """u = rows times v, each row over its two runs of velocities."""
     for i in range(len(rows)):
-        first, length, second, more = segments[i, 0], segments[i, 1], segments[i, 2], segments[i, 3]
         for c in range(rows.shape[1]):
-            # The two runs lie one after the other in the row.
-            total = 0.0
-            for e in range(length):
-                total += rows[i, c, e] * v[first + e]
-            for e in range(more):
-                total += rows[i, c, length + e] * v[second + e]
-            u[i, c] = total
+            u[i, c] = row_dot(rows[i, c], segments[i], v)
 
 
 @kernel

@@ -84,7 +84,7 @@ class FirstOrder:
         problem = engine.problem = pose(found, law, dt, self.recovery, 0.0, viscosity, None, FASTEST)
         start = engine.start(found) if solver.contract.warm else None
         solution, taken = self.stepping.answer(engine, found, problem, solver, start, doubtful=False)
-        told = () if taken is None else names_of(engine.model, data, found, taken)
+        names = () if taken is None else names_of(engine.model, data, found, taken)
 
         # Forces and v / τ where MuJoCo keeps forces and accelerations; then motion with v.
         with timestep(engine, self.time):
@@ -100,7 +100,7 @@ class FirstOrder:
         if taken is not None:
             move(engine.shadow, data, taken.velocity, dt)
         engine.keep(found, solution.impulse)
-        return Report(data.time, potential, kinetic, solution, told)
+        return Report(data.time, potential, kinetic, solution, names)
 
     def look(self, engine: Engine, law: Law) -> Constraints:
         """The constraints of a step from rest, found as far away as the last velocities or present forces reach."""

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stiction.arrays.compiled import is_compiled, kernel, without_lock
-from stiction.arrays.runs import row_dot
+from stiction.arrays.runs import add_row, row_dot, same_runs
 from stiction.bodies.foreign import addresses_in_mujoco, call_c
 from stiction.bodies.pointers import floats as numbers_at
 from stiction.bodies.shadow import callbacks
@@ -153,47 +153,71 @@ def places_of(model: Any) -> NDArray[np.int64]:
 @without_lock
 def run(addresses, about, eps, sides, scene, found, room, memory, posing, both, out):
     """Difference controls, velocities and positions, in this order: each leaves what the next begins with."""
-    model, data, where = scene
-    d, nv, nu = data[0], model[0].nv, model[0].nu
-    ctrl, qvel = numbers_at(d.ctrl), numbers_at(d.qvel)
-    force, drive, present = numbers_at(d.qfrc_smooth), numbers_at(d.qfrc_actuator), memory.present
-    length = sides * eps
+    model, data, _ = scene
+    d, nv, present = data[0], model[0].nv, memory.present
+    force, drive = numbers_at(d.qfrc_smooth), numbers_at(d.qfrc_actuator)
     for k in range(nv):
         present[0, k], present[1, k] = force[k], drive[k]
+    difference_controls(addresses, about, eps, sides, model, data, present[1], posing.dt, out)
+    difference_velocities(addresses, about, eps, sides, scene, found, room, memory, posing, both, out)
+    difference_positions(addresses, about, eps, sides, scene, found, room, memory, posing, both, out)
 
-    # Controls change actuators alone.
-    for u in range(nu):
+
+@kernel
+def recompute(addresses, about, positions):
+    """Forces and accelerations anew, as MuJoCo computes them; with positions, all that follows from these first."""
+    if positions:
+        call_c(addresses[POSITION], about[SHADOW], about[DATA], 0, 0)
+    call_c(addresses[VELOCITY], about[SHADOW], about[DATA], 0, 0)
+    if about[ACTS] != 0:
+        call_c(addresses[ACTUATION], about[SHADOW], about[DATA], 0, 0)
+    call_c(addresses[ACCELERATION], about[SHADOW], about[DATA], 0, 0)
+
+
+@kernel
+def difference_controls(addresses, about, eps, sides, model, data, present, dt, out):
+    """Controls change actuators alone; present: (nv,) forces of actuators at the present state."""
+    nv, ctrl, drive = model[0].nv, numbers_at(data[0].ctrl), numbers_at(data[0].qfrc_actuator)
+    length = sides * eps
+    for u in range(model[0].nu):
         column, before = 2 * nv + u, ctrl[u]
         for side in range(sides):
-            ctrl[u] = before + (eps if side == 0 else -eps)
+            sign = 1.0 if side == 0 else -1.0
+            ctrl[u] = before + sign * eps
             call_c(addresses[ACTUATION], about[SHADOW], about[DATA], 0, 0)
             for k in range(nv):
-                out.momentum[column, k] += (1.0 if side == 0 else -1.0) * posing.dt * drive[k] / length
+                out.momentum[column, k] += sign * dt * drive[k] / length
         ctrl[u] = before
         if sides == 1:
             for k in range(nv):
-                out.momentum[column, k] -= posing.dt * present[1, k] / length
+                out.momentum[column, k] -= dt * present[k] / length
 
-    # Velocities change forces; through references of equalities, rates as well.
-    whole = d.ne > 0
+
+@kernel
+def difference_velocities(addresses, about, eps, sides, scene, found, room, memory, posing, both, out):
+    """Velocities change forces; through references of equalities, rates as well."""
+    model, data, where = scene
+    nv, qvel, force = model[0].nv, numbers_at(data[0].qvel), numbers_at(data[0].qfrc_smooth)
+    length, whole = sides * eps, data[0].ne > 0
     if whole:
         measure(model, data, where, memory.counts, memory.kept, True)
     for k in range(nv):
+        # Forces on either side.
         column, before = nv + k, qvel[k]
         for side in range(sides):
-            qvel[k] = before + (eps if side == 0 else -eps)
-            call_c(addresses[VELOCITY], about[SHADOW], about[DATA], 0, 0)
-            if about[ACTS] != 0:
-                call_c(addresses[ACTUATION], about[SHADOW], about[DATA], 0, 0)
-            call_c(addresses[ACCELERATION], about[SHADOW], about[DATA], 0, 0)
+            sign = 1.0 if side == 0 else -1.0
+            qvel[k] = before + sign * eps
+            recompute(addresses, about, False)
             if whole:
                 look(model, data, where, room, memory, posing, both[side])
             for i in range(nv):
-                out.momentum[column, i] += (1.0 if side == 0 else -1.0) * posing.dt * force[i] / length
+                out.momentum[column, i] += sign * posing.dt * force[i] / length
         qvel[k] = before
         if sides == 1:
             for i in range(nv):
-                out.momentum[column, i] -= posing.dt * present[0, i] / length
+                out.momentum[column, i] -= posing.dt * memory.present[0, i] / length
+
+        # The velocity itself is in v_free; then the rates of equalities.
         add_inertia(found, k, out.momentum[column])
         if whole:
             if sides == 1:
@@ -201,24 +225,27 @@ def run(addresses, about, eps, sides, scene, found, room, memory, posing, both, 
             for i in range(out.rate.shape[1]):
                 out.rate[column, i] = (both[0].rate[i] - both[1].rate[i]) / length
 
-    # Positions change everything; the present state is one of the sides where there is only one.
-    qpos = numbers_at(d.qpos)
+
+@kernel
+def difference_positions(addresses, about, eps, sides, scene, found, room, memory, posing, both, out):
+    """Positions change everything; the present state is one of the sides where there is only one."""
+    model, data, where = scene
+    qpos = numbers_at(data[0].qpos)
     if sides == 1:
         here(found, memory, posing, both[1])
-    for k in range(nv):
+    for k in range(model[0].nv):
+        # Constraints on either side; other ones than at present are left to Python, and so are those that jump.
         for side in range(sides):
             nudge(qpos, memory.start, memory.places[k], eps if side == 0 else -eps)
-            call_c(addresses[POSITION], about[SHADOW], about[DATA], 0, 0)
-            call_c(addresses[VELOCITY], about[SHADOW], about[DATA], 0, 0)
-            if about[ACTS] != 0:
-                call_c(addresses[ACTUATION], about[SHADOW], about[DATA], 0, 0)
-            call_c(addresses[ACCELERATION], about[SHADOW], about[DATA], 0, 0)
+            recompute(addresses, about, True)
             if out.slow[k] == 0 and not seen(model, data, where, found, room, memory, posing, both[side]):
                 out.slow[k] = 1
         if sides == 2 and out.slow[k] == 0 and jumps(found.rows, both[0].rows, both[1].rows, eps):
             out.slow[k] = 1
         if out.slow[k] == 0:
-            subtract(both[0], both[1], length, k, out)
+            subtract(both[0], both[1], sides * eps, k, out)
+
+    # Back to where the bodies were.
     nudge(qpos, memory.start, memory.places[0], 0.0)
 
 
@@ -227,6 +254,8 @@ def nudge(qpos, start, place, step):
     """Positions as they were, but for one, moved along its tangent."""
     for i in range(len(start)):
         qpos[i] = start[i]
+
+    # A position that is no part of a rotation.
     at = place[1]
     if place[0] == 0:
         qpos[at] += step
@@ -246,6 +275,7 @@ def nudge(qpos, start, place, step):
 @kernel
 def seen(model, data, where, found, room, memory, posing, side):
     """Gather the constraints of the stages as they are; False if they are not the present ones, moved a little."""
+    # As many constraints of each kind as before ...
     if data[0].ncon > len(memory.kept):
         return False
     if measure(model, data, where, memory.counts, memory.kept, True) != 0:
@@ -253,13 +283,14 @@ def seen(model, data, where, found, room, memory, posing, side):
     for k in range(len(memory.now)):
         if memory.counts[k] != memory.now[k]:
             return False
+
+    # ... between the same bodies.
     look(model, data, where, room, memory, posing, side)
     for i in range(len(found.gap)):
         if found.pair[i, 0] != room.pair[i, 0] or found.pair[i, 1] != room.pair[i, 1]:
             return False
-        for a in range(4):
-            if found.segments[i, a] != room.segments[i, a]:
-                return False
+        if not same_runs(found.segments[i], room.segments[i]):
+            return False
     return True
 
 
@@ -299,12 +330,8 @@ def here(found, memory, posing, side):
             side.velocity[i, c] = row_dot(row, segment, v) + (memory.gap_rate[i] if c == 0 else 0.0)
             if len(found.surface) > 0:
                 side.velocity[i, c] += found.surface[i, c]
-            push = p[i, c]
-            if push != 0.0:
-                for k in range(segment[1]):
-                    h[segment[0] + k] += push * row[k]
-                for k in range(segment[3]):
-                    h[segment[2] + k] += push * row[segment[1] + k]
+            if p[i, c] != 0.0:
+                add_row(row, segment, p[i, c], h)
 
     # So do joints.
     for i in range(len(side.rate)):

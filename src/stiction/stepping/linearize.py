@@ -30,6 +30,8 @@ import numpy as np
 from stiction.bodies import linear_stages as stages
 from stiction.bodies.scene import Scene
 from stiction.bodies.shadow import refuse_foreign
+from stiction.bodies.state import set_state
+from stiction.bodies.state import state as state_of
 from stiction.contacts.gather import COUNTS, SCRATCH, Constraints, fill, measure
 from stiction.contacts.identity import match
 from stiction.contacts.write_back import write_back
@@ -119,7 +121,7 @@ def linearize(
         raise InvalidScene(f"linearize: eps must be a positive number of at most 0.01, got {eps!r}")
     engine = probe(model, data)
     with alone(data):
-        state = stages.state_of(engine.shadow, data)
+        state = state_of(engine.shadow, data)
     return Differences(engine, state, float(eps), bool(centered), law, solver, stepper).linearized(bool(sensors))
 
 
@@ -128,7 +130,7 @@ def probe(model: Any, data: Any) -> Engine:
     try:
         engine = _engines.get(data)
     except TypeError:
-        engine = None  # no MjData: told below
+        engine = None  # no MjData: refused below
     if engine is None or engine.model is not model:
         scene = Scene.of(model)
         refuse_foreign(model, data)
@@ -159,7 +161,7 @@ class Differences:
         self.signs = (1.0, -1.0) if centered else (1.0,)
         self.recovery, self.joint_recovery = stepper.recoveries
         self.dt = engine.model.opt.timestep
-        stages.restore(engine.shadow, engine.data, state)
+        set_state(engine.shadow, engine.data, state)
         engine.look()
         self.force, self.rates = np.array(engine.data.qfrc_smooth), np.array(engine.data.act_dot)
         memory = engine.memory
@@ -216,7 +218,7 @@ class Differences:
             velocity, seen = velocity[: model.nv], np.zeros((0, len(places)))
             position = stages.moved_tangent(model, self.solution.velocity[: model.nv], velocity, self.dt)
             whole = np.concatenate([position, velocity])
-        stages.restore(self.engine.shadow, self.engine.data, self.state)
+        set_state(self.engine.shadow, self.engine.data, self.state)
         parts = [whole[:, :size], whole[:, size:]]
         if sensors:
             parts += [seen[:, :size], seen[:, size:]]
@@ -255,7 +257,7 @@ class Differences:
     def beside(self, what: str, k: int, sign: float) -> None:
         """MuJoCo's stages with one entry of state or control changed."""
         engine = self.engine
-        stages.restore(engine.shadow, engine.data, self.state)
+        set_state(engine.shadow, engine.data, self.state)
         stages.nudge(engine.shadow, engine.data, what, k, sign * self.eps)
         if what == "qpos" or self.whole:
             engine.refresh()
@@ -393,7 +395,7 @@ class Differences:
     ) -> tuple[tuple[Array, ...], Array]:  # fmt: skip
         """State and sensors after a step beside the present one, its answer known."""
         engine = self.engine
-        stages.restore(engine.shadow, engine.data, self.state)
+        set_state(engine.shadow, engine.data, self.state)
         if what:
             stages.nudge(engine.shadow, engine.data, what, k, sign * self.eps)
         if sensors and engine.senses:

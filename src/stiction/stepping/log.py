@@ -78,7 +78,7 @@ class Log:
         self.due = time.monotonic() + EVERY
 
     def add(self, report: Report, seconds: float) -> None:
-        """The step that `report` tells of, which took so many seconds of wall time."""
+        """Add the step of a report, which took so many seconds of wall time."""
         engine = self.simulation.engine
         found = engine.gathered
         assert found is not None

@@ -123,6 +123,8 @@ def set_joints(found, dt, recovery, joints, rate):
         for k in range(joints.shape[1]):
             joints[i, k] = 0.0
         spread_row(found.joints[i], found.joint_segments[i], joints[i])
+
+        # The rate that takes all of the error back in this step, bounded; or what the reference asks for.
         whole = found.joint_gap[i] / dt
         rate[i] = min(max(whole, -recovery), recovery)
         if recovery == math.inf:

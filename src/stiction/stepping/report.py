@@ -1,4 +1,4 @@
-"""What a step tells."""
+"""The report of one step."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Table(NamedTuple):
 
 
 def table(model: Any, owner: str, given: Given) -> Table:
-    """Names turned into numbers; those that the model does not have are told."""
+    """Names turned into numbers; those that the model does not have are refused."""
     known = names(model)[0]
     number = {name: i for i, name in enumerate(known)}
     found = Table(np.zeros(len(known)), {})

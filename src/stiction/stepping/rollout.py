@@ -259,8 +259,8 @@ def agreed(what: str, given: dict[str, int]) -> int:
     """The one size above 1 that arrays have, or 1."""
     sizes = {name: size for name, size in given.items() if size != 1}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise InvalidScene(f"rollout: arrays disagree about {what}: {told}; each must have the same, or 1")
+        unequal = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise InvalidScene(f"rollout: arrays disagree about {what}: {unequal}; each must have the same, or 1")
     return next(iter(sizes.values()), 1)
 
 
@@ -380,7 +380,7 @@ class Roller:
                 if self.how.on_failure == "stop":
                     self.stay(t, *outputs)
                     return
-                raise told(error, k, t) from error
+                raise located(error, k, t) from error
             progress.add(t - begin)
 
     def some(
@@ -427,7 +427,7 @@ class Roller:
         residual[t:] = np.nan
 
 
-def told(error: SolveFailed | InvalidScene, k: int, t: int) -> StictionError:
+def located(error: SolveFailed | InvalidScene, k: int, t: int) -> StictionError:
     """The same error with the trajectory and the step that it happened in."""
     error.add_note(f"in trajectory {k}, at step {t}")
     return error

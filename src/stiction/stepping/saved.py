@@ -81,7 +81,7 @@ def chosen(text: str) -> tuple[Any, Any, Any]:
 
 
 def made(description: Any, known: Mapping[str, Any]) -> Any:
-    """The object that `described` told of; only names in `known` are made, and the solvers that solvers hold."""
+    """The object that `described` describes; only names in `known` are made, and the solvers that solvers hold."""
     if not isinstance(description, dict) or description.get("name") not in known:
         raise InvalidScene(f"it names {str(description)[:80]!r}, which is none of {', '.join(known)}")
     options = {
@@ -101,7 +101,7 @@ def arrays_of(found: Constraints) -> dict[str, NDArray[Any]]:
 
 
 def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.float64], tuple[int, int]]:
-    """What `Step.of` needs to make the last step, if the arrays hold what `counts` says: kernels do not ask."""
+    """What `Step.of` needs to make the last step, if the arrays are as large as `counts`: kernels do not check that."""
     kinds = {"counts": np.int64, "floats": np.float64, "ints": np.int64}
     counts, floats, ints = (fields[name] for name in kinds)
     for name, kind in kinds.items():

@@ -87,7 +87,7 @@ def engine_of(model: Any, data: Any, ignore: tuple[str, ...]) -> Engine:
     try:
         engine = _engines.get(data)
     except TypeError:
-        engine = None  # no MjData: told below
+        engine = None  # no MjData: refused below
     if engine is not None and engine.model is model and engine.scene.ignore == ignore:
         return engine
     scene = Scene.of(model, ignore=ignore)

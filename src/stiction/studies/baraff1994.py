@@ -296,9 +296,9 @@ def _speed(results: Results) -> Iterator[Claim]:
     for solver, given, why in ((DANTZIG, "given A and b", ""), (BARAFF, "from bodies", WHY_BODIES)):
         ratio, plain = (results.ratio(solver, other)[:, -1] for other in (LAPACK, PLAIN))
         name = f"forces without friction take at most three eliminations ({solver}, {given})"
-        says = Statement(name, "two to three times, to n = 150", why, timed=True)
+        claim = Statement(name, "two to three times, to n = 150", why, timed=True)
         numbers = f"{by_kind(ratio)} times LAPACK's, {by_kind(plain)} times a plain one"
-        yield says.found(ratio.max() <= 3.0, f"n = {results.sizes[0, -1]}: {numbers}")
+        yield claim.found(ratio.max() <= 3.0, f"n = {results.sizes[0, -1]}: {numbers}")
 
 
 WHY_BODIES = (
@@ -320,10 +320,10 @@ def _programs(results: Results) -> Iterator[Claim]:
     if packages:
         ratios = {name: results.ratio(name, DANTZIG)[:, -1] for name in packages}
         name = "forces without friction are found five times as fast as by the best quadratic programs"
-        says = Statement(name, "five to ten times, to n = 150", WHY_PROGRAMS, timed=True)
+        claim = Statement(name, "five to ten times, to n = 150", WHY_PROGRAMS, timed=True)
         text = "; ".join(f"{name} {by_kind(ratio)}" for name, ratio in ratios.items())
         fastest = np.min(list(ratios.values()))
-        yield says.found(fastest >= 5.0, f"n = {results.sizes[0, -1]}, time over Cottle–Dantzig's: {text}")
+        yield claim.found(fastest >= 5.0, f"n = {results.sizes[0, -1]}, time over Cottle–Dantzig's: {text}")
 
 
 def _drives(results: Results) -> Iterator[Claim]:
@@ -333,8 +333,8 @@ def _drives(results: Results) -> Iterator[Claim]:
         numbers = f"n^{power:.2f} for n = {n[0]} to {n[-1]}, {last:.2f} n at last, most {most:.1f} n"
         if kind in IN_SPACE:
             numbers += f"; turned, {ours[-1] / n[-1]:.1f} n"
-        says = Statement(f"drive-to-zero is called about O(n) times ({kind})", "about O(n)")
-        yield says.found(power <= 1.25, numbers)
+        claim = Statement(f"drive-to-zero is called about O(n) times ({kind})", "about O(n)")
+        yield claim.found(power <= 1.25, numbers)
 
 
 def _reliable(results: Results) -> Iterator[Claim]:
@@ -342,15 +342,15 @@ def _reliable(results: Results) -> Iterator[Claim]:
     space = [k for k, kind in enumerate(DRIVEN) if kind in IN_SPACE]
     published, ours = results.driven_residual[0][friction], results.driven_residual[2][friction]
     given_up, tries = results.given_up[0][friction].sum(), results.tries[0][friction]
-    says = Statement("static friction in the plane and in space is never seen to fail", "no failure seen")
+    claim = Statement("static friction in the plane and in space is never seen to fail", "no failure seen")
     met = f"{np.mean(published <= TOLERANCE):.1%} of {published.size} meet the paper's conditions"
     orders = f"{given_up} contacts given up; {np.mean(tries > 1):.1%} needed another order"
-    yield says.found((published <= TOLERANCE).all(), f"{met}, worst {published.max():.0e}; {orders}")
+    yield claim.found((published <= TOLERANCE).all(), f"{met}, worst {published.max():.0e}; {orders}")
     exact = results.driven_residual[1][space]
     why = "The paper fixes the direction of friction where it reaches its bound; the sliding then turns away."
-    says = Statement("and in space obeys Coulomb's law", "at least partially opposed", why)
+    claim = Statement("and in space obeys Coulomb's law", "at least partially opposed", why)
     numbers = f"{np.mean(exact <= TOLERANCE):.0%} as published, median residual {np.median(exact):.0e}"
-    yield says.found((exact <= TOLERANCE).all(), f"{numbers}; turned, {np.mean(ours <= TOLERANCE):.1%}")
+    yield claim.found((exact <= TOLERANCE).all(), f"{numbers}; turned, {np.mean(ours <= TOLERANCE):.1%}")
 
 
 def _machines(results: Results) -> Iterator[Claim]:
@@ -363,8 +363,8 @@ def _machines(results: Results) -> Iterator[Claim]:
         )
         left = f"; {results.failures[:, r].sum()} steps left to others" if r == 0 else ""
         name = f"block feeder and jack run at more than 30 frames a second, never below 20 ({ride})"
-        says = Statement(name, "consistently 20 to 30 Hz", WHY_EVENTS if ride == "events" else "", timed=True)
-        yield says.found(typical.min() > 30.0 and slowest.min() > 20.0, text + left)
+        claim = Statement(name, "consistently 20 to 30 Hz", WHY_EVENTS if ride == "events" else "", timed=True)
+        yield claim.found(typical.min() > 30.0 and slowest.min() > 20.0, text + left)
 
 
 WHY_EVENTS = (
@@ -379,17 +379,17 @@ def _painleve(results: Results) -> Iterator[Claim]:
     right, error = (results.outcome == (results.coefficient < 0.0))[known], results.force_error.max()
     name = "a drive that nothing stops is found exactly where no forces exist (Painlevé's rod)"
     numbers = f"{right.sum()} of {right.size} rods as the formula says; forces within {error:.0e}"
-    says = Statement(name, "infinite steps only with dynamic friction")
-    yield says.found(right.all() and error < 1e-9, numbers)
+    claim = Statement(name, "infinite steps only with dynamic friction")
+    yield claim.found(right.all() and error < 1e-9, numbers)
 
     sliding, least, most = np.nanmax(results.stopped), np.nanmin(results.lost), np.nanmax(results.lost)
-    says = Statement("an impulse along it stops the sliding, and energy is lost", "suitable for impulsive forces")
+    claim = Statement("an impulse along it stops the sliding, and energy is lost", "suitable for impulsive forces")
     numbers = f"left with at most {sliding:.0e} m/s of 1 m/s; {least:.0%} to {most:.0%} of the energy lost"
-    yield says.found(sliding < 1e-9 and least > 0.0, f"{rays.sum()} rods, {numbers}")
+    yield claim.found(sliding < 1e-9 and least > 0.0, f"{rays.sum()} rods, {numbers}")
 
     first, step = MUS[rays.any(axis=0)].min(), MUS[1] - MUS[0]
-    says = Statement("that needs unrealistically large friction", "mostly where mu is unrealistically large")
-    yield says.found(first > 1.0, f"from mu = {first:g} on (a step of {step:g}; 4/3 in theory)")
+    claim = Statement("that needs unrealistically large friction", "mostly where mu is unrealistically large")
+    yield claim.found(first > 1.0, f"from mu = {first:g} on (a step of {step:g}; 4/3 in theory)")
 
     noted, energy = np.flatnonzero(results.rod_noted > 0.0), results.rod_energy
     text = "no impulse"
@@ -398,8 +398,8 @@ def _painleve(results: Results) -> Iterator[Claim]:
         text = f"an impulse of {impulse:.2g} N s at {at:.0f} ms, {len(noted)} in all; "
         text += f"energy {energy[0]:.2f} J, in the end {energy[-1]:.2f} J"
     name = "a rod that jams goes on after the impulse (simulated)"
-    says = Statement(name, "regular and impulsive forces in one algorithm")
-    yield says.found(len(noted) > 0 and (results.rod_residual <= TOLERANCE).all(), text)
+    claim = Statement(name, "regular and impulsive forces in one algorithm")
+    yield claim.found(len(noted) > 0 and (results.rod_residual <= TOLERANCE).all(), text)
 
 
 def by_kind(ratio: Array) -> str:

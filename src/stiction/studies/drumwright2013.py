@@ -349,36 +349,36 @@ WHY_ACTIVE = (
 
 def _table_1(results: Results) -> Iterator[Claim]:
     rough, bound = results.variables.tolist()
-    says = Statement("grasp: friction takes 216 variables, no slip 36", "216 and 36")
-    yield says.found((rough, bound) == (216, 36), f"{rough} and {bound}")
+    claim = Statement("grasp: friction takes 216 variables, no slip 36", "216 and 36")
+    yield claim.found((rough, bound) == (216, 36), f"{rough} and {bound}")
 
     active = [name for name in results.held.tolist() if name.startswith("no slip") and "Principal" not in name]
     best = min(active, key=lambda name: results.ratio(name, STANDARD))
     named = best.partition(", ")[2]
     quick, slow = results.ratio(STANDARD, PIVOTING), results.ratio(STANDARD, best)
     name = "grasp, methods alone: no slip by principal pivoting is several times as fast as Stewart–Trinkle by Lemke"
-    says = Statement(name, "10.97 s against 1.67 s: 6.6 (whole simulation)", timed=True)
-    yield says.found(quick >= 6.6 / 2.0, f"{quick:.1f} times")
+    claim = Statement(name, "10.97 s against 1.67 s: 6.6 (whole simulation)", timed=True)
+    yield claim.found(quick >= 6.6 / 2.0, f"{quick:.1f} times")
     name = "grasp, methods alone: no slip by an active-set method is several times as fast as that, too"
-    says = Statement(name, "10.97 s against 1.99 s: 5.5 (whole simulation)", timed=True)
-    yield says.found(slow >= 5.5 / 2.0, f"{slow:.1f} times, by {named}")
+    claim = Statement(name, "10.97 s against 1.99 s: 5.5 (whole simulation)", timed=True)
+    yield claim.found(slow >= 5.5 / 2.0, f"{slow:.1f} times, by {named}")
 
     quick, slow = (results.whole(STANDARD) / results.whole(name) for name in (PIVOTING, best))
-    says = Statement("grasp, whole steps: principal pivoting is several times as fast", "6.6", timed=True)
-    yield says.found(quick >= 6.6 / 2.0, f"{quick:.1f} times")
+    claim = Statement("grasp, whole steps: principal pivoting is several times as fast", "6.6", timed=True)
+    yield claim.found(quick >= 6.6 / 2.0, f"{quick:.1f} times")
     name = "grasp, whole steps: an active-set method is several times as fast"
-    says = Statement(name, "5.5", WHY_POSING, timed=True)
-    yield says.found(slow >= 5.5 / 2.0, f"{slow:.1f} times, by {named}")
+    claim = Statement(name, "5.5", WHY_POSING, timed=True)
+    yield claim.found(slow >= 5.5 / 2.0, f"{slow:.1f} times, by {named}")
 
     ahead = results.ratio(best, ASSEMBLED)
     name = "grasp: principal pivoting is no slower than the active-set method on the same 36 variables"
-    says = Statement(name, "1.99 s against 1.67 s: 1.19 times as fast", WHY_ACTIVE, timed=True)
-    yield says.found(ahead >= 1.0, f"{ahead:.2f} times as fast as {named}, the best of {len(active)}")
+    claim = Statement(name, "1.99 s against 1.67 s: 1.19 times as fast", WHY_ACTIVE, timed=True)
+    yield claim.found(ahead >= 1.0, f"{ahead:.2f} times as fast as {named}, the best of {len(active)}")
 
     means, most = results.grasp_pivots.mean(axis=1), results.grasp_pivots.max(axis=1)
-    says = Statement("grasp: 5.5 pivots in the mean, 7 at most", "5.5 and 7")
+    claim = Statement("grasp: 5.5 pivots in the mean, 7 at most", "5.5 and 7")
     numbers = ", ".join(f"{mean:.1f} and {top} ({name})" for name, mean, top in zip(SETS, means, most, strict=True))
-    yield says.found(means[0] <= 5.5 and most[0] <= 7, numbers)
+    yield claim.found(means[0] <= 5.5 and most[0] <= 7, numbers)
 
 
 def _holding(results: Results) -> Iterator[Claim]:
@@ -386,9 +386,9 @@ def _holding(results: Results) -> Iterator[Claim]:
     held = {name: Held(*row) for name, *row in zip(results.held.tolist(), *columns, strict=True)}
     bound = [each for name, each in held.items() if name.startswith("no slip")]
     moved = max(each.drift for each in bound)
-    says = Statement("no slip holds the grasp for at least 100 steps", "at least 100")
+    claim = Statement("no slip holds the grasp for at least 100 steps", "at least 100")
     numbers = f"{min(each.steps for each in bound)} steps by {len(bound)} methods, moved {moved:.0e} m"
-    yield says.found(all(each.steps == ASKED and each.drift < 1e-9 for each in bound), numbers)
+    yield claim.found(all(each.steps == ASKED and each.drift < 1e-9 for each in bound), numbers)
 
     steps, drift, speed, residual, _ = held[STANDARD]
     plain = f"; quantecon's stops at step {held[QUANTECON].steps + 1} without an answer" if QUANTECON in held else ""
@@ -419,12 +419,12 @@ def _walks(results: Results) -> Iterator[Claim]:
     name = "walk: no slip is 1.38 times as fast as Coulomb's friction with mu = 100"
     printed = "416 s against 302 s: 1.38"
     times, alone = results.faster(PIVOTING, STANDARD)
-    says = Statement(f"{name} (Stewart–Trinkle, Lemke)", f"{printed}; 6 contacts, 30 at most", timed=True)
+    claim = Statement(f"{name} (Stewart–Trinkle, Lemke)", f"{printed}; 6 contacts, 30 at most", timed=True)
     numbers = f"{times:.2f} times; methods alone {alone:.2f}; {results.crowd(PIVOTING)}"
-    yield says.found(whole and times >= 1.38, numbers)
+    yield claim.found(whole and times >= 1.38, numbers)
     times, alone = results.faster(PIVOTING, CIRCULAR)
-    says = Statement(f"{name} (circular cone, Newton)", printed, WHY_NEWTON, timed=True)
-    yield says.found(whole and times >= 1.38, f"{times:.2f} times; methods alone {alone:.2f}")
+    claim = Statement(f"{name} (circular cone, Newton)", printed, WHY_NEWTON, timed=True)
+    yield claim.found(whole and times >= 1.38, f"{times:.2f} times; methods alone {alone:.2f}")
     times, alone = results.faster(WET_PIVOTING, WET_LEMKE)
     name = "walk with viscous friction: principal pivoting is 1.37 times as fast as Lemke's method"
     numbers = f"{times:.2f} times; methods alone {alone:.2f}; {results.crowd(WET_PIVOTING)}"
@@ -439,13 +439,13 @@ def _growth(results: Results) -> Iterator[Claim]:
         model = method.partition(",")[0]
         power = exponent(n, results.contact_seconds[k][large])
         middle = np.median(results.contact_pivots[k], axis=1)
-        says = Statement(f"{model}: at fixed m, time grows no faster than n", printed, timed=True)
+        claim = Statement(f"{model}: at fixed m, time grows no faster than n", printed, timed=True)
         numbers = f"n^{power:.2f} from {n[0]} to {n[-1]} contacts, {fixed}; "
-        yield says.found(power <= 1.1, f"{numbers}{middle.min():.0f} to {middle.max():.0f} pivots")
+        yield claim.found(power <= 1.1, f"{numbers}{middle.min():.0f} to {middle.max():.0f} pivots")
         power = exponent(m, results.freedom_seconds[k][-3:])
-        says = Statement(f"{model}: at fixed n, time grows no faster than m³", printed, timed=True)
+        claim = Statement(f"{model}: at fixed n, time grows no faster than m³", printed, timed=True)
         numbers = f"m^{power:.2f} from {m[0]} to {m[-1]} velocities, n = {FIXED_CONTACTS}"
-        yield says.found(power <= 3.0, numbers)
+        yield claim.found(power <= 3.0, numbers)
     n = results.standard_contacts[-3:]
     power = exponent(n, results.standard_seconds[-3:])
     name = "Stewart–Trinkle by Lemke: at fixed m, time grows much faster than n"
@@ -459,8 +459,8 @@ def _ease(results: Results) -> Iterator[Claim]:
     text = ", ".join(f"{100 * value:.0f} % ({name})" for name, value in share.items())
     name = "numerically easier: without slip or with viscous friction no fewer problems are solved than by friction"
     numbers = f"{text}, of {results.ease_residual.shape[1]} problems with mu = {MU:g}"
-    says = Statement(name, "less likely to fail due to numerical errors")
-    yield says.found(min(share[PIVOTING], share[WET_PIVOTING]) >= rough, numbers)
+    claim = Statement(name, "less likely to fail due to numerical errors")
+    yield claim.found(min(share[PIVOTING], share[WET_PIVOTING]) >= rough, numbers)
 
 
 # Figures and tables

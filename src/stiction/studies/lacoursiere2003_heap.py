@@ -134,7 +134,7 @@ def run(fallen: Fall, quick: bool) -> dict[str, Any]:
         "frames": fallen.frames,
         "radius": fallen.radius,
         "heap_steps": chosen,
-        "heap_sizes": [int(step.form.hears.sum()) for step in steps],
+        "heap_sizes": [int(step.form.responsive.sum()) for step in steps],
         "heap_ranks": [np.linalg.matrix_rank(step.form.response) for step in steps],
         **tabulated("heap_iterations, heap_residuals", _count, PERTURBATIONS, BOUNDS, SOLVERS, steps),
         "sweep_steps": swept,
@@ -156,8 +156,8 @@ def _count(perturbation: float, bounds: str, name: str, step: Step) -> tuple[int
 def _sweep(step: Step, bounds: str, sweeps: Sequence[int]) -> list[float]:
     """The violation after so many sweeps of block Gauss–Seidel, a block a contact."""
     form, plain = step.form, step.form.joint_problem(step.bound[bounds])
-    by_contact = np.argsort(np.tile(np.arange(form.n), 3)[form.hears], kind="stable")
-    blocks = [int(size) for size in form.hears.reshape(3, form.n).sum(axis=0) if size]
+    by_contact = np.argsort(np.tile(np.arange(form.n), 3)[form.responsive], kind="stable")
+    blocks = [int(size) for size in form.responsive.reshape(3, form.n).sum(axis=0) if size]
     problem = st.BoxLCP(
         plain.H[np.ix_(by_contact, by_contact)], plain.q[by_contact], plain.lo[by_contact], plain.hi[by_contact]
     )
@@ -180,8 +180,8 @@ def check(results: Heap) -> list[Claim]:
 
 
 def _degenerate(results: Heap) -> Iterator[Claim]:
-    says, worst = Statement(f"every step of {LOGS} falling logs is certified"), results.heap_residual
-    yield says.found(worst <= TOLERANCE, f"worst residual {worst:.0e}")
+    claim, worst = Statement(f"every step of {LOGS} falling logs is certified"), results.heap_residual
+    yield claim.found(worst <= TOLERANCE, f"worst residual {worst:.0e}")
     full, size = results.heap_ranks, results.heap_sizes
     text = f"rank {full.min()} to {full.max()} of {size.min()} to {size.max()} impulses, {len(size)} steps"
     yield Statement("logs make degenerate problems", "degenerate systems").found((full < size).all(), text)
@@ -196,8 +196,8 @@ def _stagnation(results: Heap, bounds: str) -> Iterator[Claim]:
         for k, one, two in zip(results.sweep_steps, early, late, strict=True)
     )
     name = f"Gauss–Seidel stagnates on {LOGS} logs, {bounds} bounds"
-    says = Statement(name, "stagnates for thousands of iterations")
-    yield says.found(((early / late < 10.0) & (late > TOLERANCE)).all(), text)
+    claim = Statement(name, "stagnates for thousands of iterations")
+    yield claim.found(((early / late < 10.0) & (late > TOLERANCE)).all(), text)
 
 
 PRINTED = {"Lemke": (1.0, "never more than n"), "Keller": (1.2, "at most 1.2 n"), "Cottle–Dantzig": (4.0, "up to 4 n")}
@@ -228,12 +228,12 @@ def _figure_5(results: Heap, perturbation: float) -> Iterator[Claim]:
         most[solver] = counts[np.isfinite(counts)].max(initial=0.0)
         limit, printed = PRINTED[solver]
         why = LONGER + (SMALL if solver == "Cottle–Dantzig" else "") if perturbation else TIES
-        says = Statement(f"{start} {solver} takes {printed} pivots", printed, why)
-        yield says.found(counts.max() <= limit, text[solver])
+        claim = Statement(f"{start} {solver} takes {printed} pivots", printed, why)
+        yield claim.found(counts.max() <= limit, text[solver])
     name = f"{start} Cottle–Dantzig has a long tail, the others have not"
     tail = most["Cottle–Dantzig"] > 2.0 * max(most["Lemke"], most["Keller"])
-    says = Statement(name, "1 n, 1.2 n and 4 n", "" if perturbation else TIES)
-    yield says.found(tail, "; ".join(f"{solver} {each}" for solver, each in text.items()))
+    claim = Statement(name, "1 n, 1.2 n and 4 n", "" if perturbation else TIES)
+    yield claim.found(tail, "; ".join(f"{solver} {each}" for solver, each in text.items()))
 
 
 WHY_NOT_ROBUST = {
@@ -248,9 +248,9 @@ def _figure_6(results: Heap) -> Iterator[Claim]:
     for solver in NEWTON:
         counts, plain = (results.all_counts(solver, perturbation) for perturbation in (1e-3, 0.0))
         name = f"logs, perturbation 1e-3: {solver} is robust (all solved, in 100 steps)"
-        says = Statement(name, "appear to be robust", WHY_NOT_ROBUST[solver])
+        claim = Statement(name, "appear to be robust", WHY_NOT_ROBUST[solver])
         text = f"{_spread(counts)}, {_solved(counts)}; without perturbation {_solved(plain)}"
-        yield says.found(np.isfinite(counts).all() and counts.max() <= 100, text)
+        yield claim.found(np.isfinite(counts).all() and counts.max() <= 100, text)
 
 
 def _spread(counts: Array, unit: str = "") -> str:

@@ -164,15 +164,15 @@ WHY_FALLS = (
 
 def _figure_7(results: Splittings) -> Iterator[Claim]:
     worst = max(results.errors(name, "frictionless")[:, 1].max() for name in BLOCKS)
-    says = Statement("slope: two passes from no friction give Coulomb's relation", "the correct Coulomb relation")
-    yield says.found(worst <= RIGHT, f"ratio off by {worst:.0e} at most, both blocks")
+    claim = Statement("slope: two passes from no friction give Coulomb's relation", "the correct Coulomb relation")
+    yield claim.found(worst <= RIGHT, f"ratio off by {worst:.0e} at most, both blocks")
     for name in BLOCKS:
         errors, why = results.errors(name, "sticky"), "" if name == "tall block" else WHY_FLAT
         worst, needed = errors[:, 1].max(), (errors > RIGHT).sum(axis=1).max() + 1
-        says = Statement(f"slope, {name}: two passes from sticking are wrong", "does not behave correctly", why)
-        yield says.found(worst > 0.01, f"ratio off by {worst:.2g} after two passes")
-        says = Statement(f"slope, {name}: about five passes from sticking are right", "about 5", why)
-        yield says.found(4 <= needed <= 6, f"{needed} passes, the sticky one included, at the worst slope")
+        claim = Statement(f"slope, {name}: two passes from sticking are wrong", "does not behave correctly", why)
+        yield claim.found(worst > 0.01, f"ratio off by {worst:.2g} after two passes")
+        claim = Statement(f"slope, {name}: about five passes from sticking are right", "about 5", why)
+        yield claim.found(4 <= needed <= 6, f"{needed} passes, the sticky one included, at the worst slope")
 
 
 def _figure_8(results: Splittings) -> Iterator[Claim]:
@@ -182,8 +182,8 @@ def _figure_8(results: Splittings) -> Iterator[Claim]:
     passes = [f"{each:.0f}" if each <= count else f"not in {count}" for each in reached]
     text = "; ".join(f"step {k}: {each}" for k, each in zip(results.pass_steps, passes, strict=True))
     name = f"heap: passes can converge to {CONVERGED:.0e} in less than ten, but not in all cases"
-    says = Statement(name, "less than 10 iterations, but not in all cases")
-    yield says.found((reached < 10).any() and not (reached < 10).all(), f"passes: {text}")
+    claim = Statement(name, "less than 10 iterations, but not in all cases")
+    yield claim.found((reached < 10).any() and not (reached < 10).all(), f"passes: {text}")
 
     ended = [row[: int(each)] for row, each in zip(moves[converged], reached[converged], strict=True)]
     order, rate, text = np.nan, np.nan, "none converged"
@@ -193,10 +193,10 @@ def _figure_8(results: Splittings) -> Iterator[Claim]:
     yield Statement("heap: passes converge linearly", "linear").found(abs(order - 1.0) < 0.25, text)
 
     least = np.nanmin(moves, axis=1)[converged]
-    says = Statement("heap: the moves stagnate at about 1e-7", "10E-8", WHY_FALLS)
+    claim = Statement("heap: the moves stagnate at about 1e-7", "10E-8", WHY_FALLS)
     if ended:
         text = f"where they converge, the least is {least.min():.0e} to {least.max():.0e}"
-    yield says.found(ended and (least > 1e-9).all(), text)
+    yield claim.found(ended and (least > 1e-9).all(), text)
 
 
 def _first_below(moves: Array, limit: float) -> float:
@@ -225,8 +225,8 @@ def _faster(results: Splittings) -> Iterator[Claim]:
         text = f"median order {np.median(found):.2f} of {len(found)} problems; "
         text += f"last step from {before:.0e} to {after:.0e}"
     hoped = "perhaps quadratic, it is hoped"
-    says = Statement("heap: Newton's method after some passes converges faster than linearly", hoped)
-    yield says.found(found and np.median(found) > 1.2, text)
+    claim = Statement("heap: Newton's method after some passes converges faster than linearly", hoped)
+    yield claim.found(found and np.median(found) > 1.2, text)
     count, many = results.pass_violation.shape
     by_passes, by_anderson = (
         (np.nanmin(violation, axis=1) <= 10.0 * NEWTON_ENOUGH).sum()
@@ -234,8 +234,8 @@ def _faster(results: Splittings) -> Iterator[Claim]:
     )
     text = f"of {count} problems: {len(solved)} by Newton's method from at most {max(BEFORE_NEWTON)} passes, "
     text += f"{by_anderson} by {many} accelerated passes, {by_passes} by {many} passes"
-    says = Statement("heap: Newton's method solves to 1e-11 more problems than passes do", hoped)
-    yield says.found(len(solved) > by_passes, text)
+    claim = Statement("heap: Newton's method solves to 1e-11 more problems than passes do", hoped)
+    yield claim.found(len(solved) > by_passes, text)
 
 
 def figures(results: Splittings) -> list[Plate]:

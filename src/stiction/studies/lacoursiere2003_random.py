@@ -135,8 +135,8 @@ def check(results: Random) -> list[Claim]:
 def _certified(results: Random) -> Iterator[Claim]:
     worst = max(results.residual.max(), results.size_residual.max())
     solves = results.residual.size + results.size_residual.size
-    says = Statement(f"every solve of figures 1 and 2 is certified to {TOLERANCE:.0e}")
-    yield says.found(worst <= TOLERANCE, f"worst residual {worst:.1e} of {solves} solves")
+    claim = Statement(f"every solve of figures 1 and 2 is certified to {TOLERANCE:.0e}")
+    yield claim.found(worst <= TOLERANCE, f"worst residual {worst:.1e} of {solves} solves")
 
 
 def _figure_1(results: Random, spectrum: str) -> Iterator[Claim]:
@@ -146,15 +146,15 @@ def _figure_1(results: Random, spectrum: str) -> Iterator[Claim]:
     found = {solver: f"median {middle[solver]:.2f} n, 90 % within {width[solver]:.2f} n" for solver in PIVOTING}
     start, why = f"{spectrum} spectrum:", "" if spectrum == "uniform" else SPECTRUM
     for solver in ("Lemke", "Keller"):
-        says = Statement(f"{start} {solver} peaks sharply near n", "a sharp peak near n")
-        yield says.found(abs(middle[solver] - 1.0) < 0.25 and width[solver] < 0.5, found[solver])
+        claim = Statement(f"{start} {solver} peaks sharply near n", "a sharp peak near n")
+        yield claim.found(abs(middle[solver] - 1.0) < 0.25 and width[solver] < 0.5, found[solver])
     broad, murty = "Cottle–Dantzig", middle["Murty"] / middle["Cottle–Dantzig"]
-    says = Statement(f"{start} {broad} peaks near 2 n", "near 2 n", why)
-    yield says.found(abs(middle[broad] - 2.0) < 0.4, found[broad])
-    says = Statement(f"{start} {broad}'s peak is broad", "a broad peak")
-    yield says.found(width[broad] > 2.0 * width["Lemke"], f"{found[broad]}; Lemke {width['Lemke']:.2f} n")
-    says = Statement(f"{start} Murty is slightly worse than {broad}", "slightly worse", why)
-    yield says.found(1.0 < murty < 1.5, f"{found['Murty']}; {murty:.1f} times {broad}'s median")
+    claim = Statement(f"{start} {broad} peaks near 2 n", "near 2 n", why)
+    yield claim.found(abs(middle[broad] - 2.0) < 0.4, found[broad])
+    claim = Statement(f"{start} {broad}'s peak is broad", "a broad peak")
+    yield claim.found(width[broad] > 2.0 * width["Lemke"], f"{found[broad]}; Lemke {width['Lemke']:.2f} n")
+    claim = Statement(f"{start} Murty is slightly worse than {broad}", "slightly worse", why)
+    yield claim.found(1.0 < murty < 1.5, f"{found['Murty']}; {murty:.1f} times {broad}'s median")
 
 
 def _larger(results: Random, spectrum: str) -> Iterator[Claim]:
@@ -168,26 +168,26 @@ def _larger(results: Random, spectrum: str) -> Iterator[Claim]:
         text += f"90 % within {narrow:.2f} n to {wide:.2f} n"
         about = f"{spectrum} spectrum: {solver}"
         if solver in ("Lemke", "Keller"):
-            says = Statement(f"{about}'s peak stays sharp for larger n", "remains sharp")
-            yield says.found(abs(growth - 1.0) < 0.2 and broader < 1.2, text)
+            claim = Statement(f"{about}'s peak stays sharp for larger n", "remains sharp")
+            yield claim.found(abs(growth - 1.0) < 0.2 and broader < 1.2, text)
         else:
-            says = Statement(f"{about} stretches to higher multiples of n for larger n", "stretches to higher counts")
-            yield says.found(growth > 1.2, text)
-            says = Statement(f"{about} becomes much broader, in units of n, for larger n", "much broader", IN_UNITS)
-            yield says.found(broader > 1.5, text)
+            claim = Statement(f"{about} stretches to higher multiples of n for larger n", "stretches to higher counts")
+            yield claim.found(growth > 1.2, text)
+            claim = Statement(f"{about} becomes much broader, in units of n, for larger n", "much broader", IN_UNITS)
+            yield claim.found(broader > 1.5, text)
 
 
 def _figure_2(results: Random, spectrum: str) -> Iterator[Claim]:
     for solver in NEWTON:
         middle = np.median(results.by_size(solver, spectrum), axis=1)
         text = f"medians {', '.join(f'{m:.0f}' for m in middle)} for n = {', '.join(map(str, results.sizes))}"
-        says = Statement(f"{spectrum} spectrum: {solver} hardly depends on n", "nearly independent of size")
-        yield says.found(middle.max() <= 1.5 * middle.min(), text)
+        claim = Statement(f"{spectrum} spectrum: {solver} hardly depends on n", "nearly independent of size")
+        yield claim.found(middle.max() <= 1.5 * middle.min(), text)
     counts = results.pivots("block pivot", spectrum)
     skewness = np.mean((counts - counts.mean()) ** 3) / counts.std() ** 3
     text = f"skewness {skewness:.1f}, from {counts.min():.0f} to {counts.max():.0f}, median {np.median(counts):.0f}"
-    says = Statement(f"{spectrum} spectrum: block pivot is skewed towards higher counts", "slightly skewed")
-    yield says.found(skewness > 0.2, text)
+    claim = Statement(f"{spectrum} spectrum: block pivot is skewed towards higher counts", "slightly skewed")
+    yield claim.found(skewness > 0.2, text)
 
 
 def _gauss_seidel(results: Random) -> Iterator[Claim]:
@@ -202,8 +202,8 @@ def _gauss_seidel(results: Random) -> Iterator[Claim]:
             if condition in (1e4, 1e7, 1e8)
         )
         name = f"Gauss–Seidel is unusable beyond condition 1e7 ({kind})"
-        says = Statement(name, "not usable beyond 1e7", FELT.get(kind, ""))
-        yield says.found((solved[beyond] < 0.5).all() and (solved[within] >= 0.5).all(), text)
+        claim = Statement(name, "not usable beyond 1e7", FELT.get(kind, ""))
+        yield claim.found((solved[beyond] < 0.5).all() and (solved[within] >= 0.5).all(), text)
 
 
 def _width(counts: Array) -> float:

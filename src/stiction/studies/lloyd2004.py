@@ -199,9 +199,9 @@ def check(results: Results) -> list[Claim]:
 def _solved(results: Results) -> Iterator[Claim]:
     plain, ours = results.residual[:, 0], results.residual[:, 1:]
     (solved, asked), tableau = (((r <= TOLERANCE).sum(), (~np.isnan(r)).sum()) for r in (ours, plain))
-    says = Statement("standard, structural, reduced and cells solve every problem", "not told")
+    claim = Statement("standard, structural, reduced and cells solve every problem", "not told")
     numbers = f"{solved} of {asked} certified to {TOLERANCE:.0e}, worst residual {np.nanmax(ours):.0e}"
-    yield says.found(solved == asked, f"{numbers}; tableau {tableau[0]} of {tableau[1]}")
+    yield claim.found(solved == asked, f"{numbers}; tableau {tableau[0]} of {tableau[1]}")
 
 
 def _growth(results: Results) -> Iterator[Claim]:
@@ -213,11 +213,11 @@ def _growth(results: Results) -> Iterator[Claim]:
         grows, first_grows = exponent(n, seconds), exponent(few, at_first)
         name = f"peg: {method} grows with {('n', 'n²', 'n³')[power - 1]}, for {n[0]} to {n[-1]} contacts"
         theirs = np.log(printed[method][1] / printed[method][0]) / np.log(4.0)
-        says = Statement(name, f"{theirs:.2f} from 8 to 32 contacts", timed=True)
-        yield says.found(abs(grows - power) < CLOSE, f"exponent {grows:.2f}; {first_grows:.2f} from 8 to 32 contacts")
+        claim = Statement(name, f"{theirs:.2f} from 8 to 32 contacts", timed=True)
+        yield claim.found(abs(grows - power) < CLOSE, f"exponent {grows:.2f}; {first_grows:.2f} from 8 to 32 contacts")
         if method == "reduced":
-            says = Statement("peg: reduced grows no faster than n for 8 to 32 contacts", "1.04", timed=True)
-            yield says.found(first_grows < 1.0 + 0.25, f"exponent {first_grows:.2f}")
+            claim = Statement("peg: reduced grows no faster than n for 8 to 32 contacts", "1.04", timed=True)
+            yield claim.found(first_grows < 1.0 + 0.25, f"exponent {first_grows:.2f}")
 
 
 def _ratios(results: Results) -> Iterator[Claim]:
@@ -229,8 +229,8 @@ def _ratios(results: Results) -> Iterator[Claim]:
         ratio, plain = results.ratio(case, "standard"), results.ratio(case, "tableau")
         printed = f"{wanted:.1f} times"
         name = f"{where}: reduced is faster than standard as many times as printed"
-        says = Statement(name, printed, WHY_RATIO[case], timed=True)
-        yield says.found(ratio >= wanted, f"{ratio:.1f} times ({plain:.1f} against the tableau)")
+        claim = Statement(name, printed, WHY_RATIO[case], timed=True)
+        yield claim.found(ratio >= wanted, f"{ratio:.1f} times ({plain:.1f} against the tableau)")
         if case == "peg 32":
             name = f"{where}: reduced is faster than a dense tableau about as many times as printed"
             yield Statement(name, printed, timed=True).found(plain >= 0.5 * wanted, f"{plain:.1f} times")
@@ -250,9 +250,9 @@ def _pivots(results: Results) -> Iterator[Claim]:
     reduced = results.pivots[:, METHODS.index("reduced")] / (6.0 * results.bodies[:, None])
     asked = reduced[results.contacts <= 128]
     average = np.nanmean(asked, axis=1).max()
-    says = Statement("pivots of reduced are bounded by O(m), to 128 contacts", "O(m) in the best case")
+    claim = Statement("pivots of reduced are bounded by O(m), to 128 contacts", "O(m) in the best case")
     numbers = f"at most {average:.1f} per velocity on average, {np.nanmax(asked):.1f} in the worst problem"
-    yield says.found(average <= PER_VELOCITY, numbers)
+    yield claim.found(average <= PER_VELOCITY, numbers)
     n, _, few = results.mean("pivots", "reduced", "peg")
     m, _, many = results.mean("pivots", "standard", "peg")
     grow, standard = exponent(n, few), exponent(m, many)
@@ -267,9 +267,9 @@ def _singles(results: Results) -> Iterator[Claim]:
     for method, first, last in (("standard", 5.2, 50.9), ("structural", 2.1, 12.5), ("reduced", 0.57, 1.34)):
         low, high = (results.mean("seconds", method, "single", n, n)[2].mean() for n in (8, 16))
         name = f"one body: from 8 to 16 contacts {method} grows no more than printed"
-        says = Statement(name, f"{last / first:.1f} times", timed=True)
+        claim = Statement(name, f"{last / first:.1f} times", timed=True)
         numbers = f"{high / low:.1f} times, {1e6 * low:.0f} to {1e6 * high:.0f} µs"
-        yield says.found(high / low <= 1.25 * last / first, numbers)
+        yield claim.found(high / low <= 1.25 * last / first, numbers)
 
 
 def _stacks(results: Results) -> Iterator[Claim]:
@@ -277,15 +277,15 @@ def _stacks(results: Results) -> Iterator[Claim]:
     for method, first, last in (("standard", 2.1, 2136.0), ("structural", 1.45, 224.0), ("reduced", 1.32, 96.0)):
         low, high = (results.time(case, method) for case in ("1 block, 0 turned", "5 blocks, 3 turned"))
         name = f"stacks: from one block on 4 contacts to five on 32 {method} grows no more than printed"
-        says = Statement(name, f"{last / first:.0f} times", timed=True)
+        claim = Statement(name, f"{last / first:.0f} times", timed=True)
         numbers = f"{high / low:.0f} times, {1e6 * low:.0f} to {1e6 * high:.0f} µs"
-        yield says.found(high / low <= last / first, numbers)
+        yield claim.found(high / low <= last / first, numbers)
     n, blocks, seconds = results.mean("seconds", "reduced", "stack")
     tall = (n == 4 * blocks) & (blocks >= 4)
     grows = exponent(blocks[tall], seconds[tall])
     name = f"stacks: reduced grows with the number of blocks m at most as n m + m³, to {blocks.max()} blocks"
-    says = Statement(name, "O(n m + m³)", timed=True)
-    yield says.found(grows < 3.0 + 0.25, f"m to the power of {grows:.2f} (n = 4 m)")
+    claim = Statement(name, "O(n m + m³)", timed=True)
+    yield claim.found(grows < 3.0 + 0.25, f"m to the power of {grows:.2f} (n = 4 m)")
 
 
 def tables(results: Results) -> list[Sheet]:

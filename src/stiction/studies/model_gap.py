@@ -181,8 +181,8 @@ def _exact(results: Results) -> Iterator[Claim]:
     worst = max(held, key=lambda name: held[name].max())
     values = np.concatenate([*held.values()])
     solved = (values <= TOLERANCE).sum()
-    says = Statement(f"every model but the splitting is solved exactly under its own law, to {TOLERANCE:.0e}")
-    yield says.found(
+    claim = Statement(f"every model but the splitting is solved exactly under its own law, to {TOLERANCE:.0e}")
+    yield claim.found(
         solved == values.size, f"{solved} of {values.size}, worst residual {held[worst].max():.0e} ({worst})"
     )
 
@@ -190,9 +190,9 @@ def _exact(results: Results) -> Iterator[Claim]:
 def _unique(results: Results) -> Iterator[Claim]:
     velocity = results.of("velocity", "cone again")
     several = (velocity > SAME).sum()
-    says = Statement("Coulomb's law allows one motion only in nearly all problems (95 %)", why=WHY_SEVERAL)
+    claim = Statement("Coulomb's law allows one motion only in nearly all problems (95 %)", why=WHY_SEVERAL)
     numbers = f"{several} of {velocity.size} problems have another answer, {velocity.max():.1e} away at most"
-    yield says.found(several <= 0.05 * velocity.size, numbers)
+    yield claim.found(several <= 0.05 * velocity.size, numbers)
 
 
 WHY_SEVERAL = (
@@ -213,24 +213,24 @@ def _pyramids(results: Results) -> Iterator[Claim]:
     name = "sliding: the distance of pyramids falls with the square of the number of facets"
     falls = [middle[a] / middle[b] for a, b in pairwise(PYRAMIDS)]
     yield Statement(name, why=WHY_FALLS).found(min(falls) >= FALLS, f"medians: {text}")
-    says = Statement(f"sliding: the pyramid of 8 facets is within {NEAR:g} of Coulomb's law in the median")
+    claim = Statement(f"sliding: the pyramid of 8 facets is within {NEAR:g} of Coulomb's law in the median")
     eight, worst = middle["pyramid 8"], results.of("distance", "pyramid 8").max()
-    yield says.found(eight <= NEAR, f"{eight:.1e}, worst {worst:.2f}")
+    yield claim.found(eight <= NEAR, f"{eight:.1e}, worst {worst:.2f}")
 
 
 def _relaxation(results: Results) -> Iterator[Claim]:
     still = results.of("velocity", "relaxation", slides=False)
-    says = Statement("where nothing slides, the convex relaxation has the motion of Coulomb's law")
+    claim = Statement("where nothing slides, the convex relaxation has the motion of Coulomb's law")
     numbers = f"largest difference {still.max(initial=0.0):.0e} of {still.size} problems"
-    yield says.found((still <= SAME).all(), numbers)
+    yield claim.found((still <= SAME).all(), numbers)
     away, pyramid = (results.median("distance", name) for name in ("relaxation", "pyramid 8"))
-    says = Statement("sliding: the convex relaxation is farther from Coulomb's law than the pyramid of 8 facets")
+    claim = Statement("sliding: the convex relaxation is farther from Coulomb's law than the pyramid of 8 facets")
     numbers = f"medians {away:.1e} and {pyramid:.1e}; velocities {results.median('velocity', 'relaxation'):.1e} away"
-    yield says.found(away > pyramid, numbers)
+    yield claim.found(away > pyramid, numbers)
     parts = results.of("parts", "relaxation", slides=True)
     rest = np.delete(parts, PARTS.index("complementarity"), axis=1)
-    says = Statement("what it violates is complementarity alone: contacts that slide open")
-    yield says.found(rest.max() <= SAME, f"complementarity to {parts.max():.2f}, everything else to {rest.max():.0e}")
+    claim = Statement("what it violates is complementarity alone: contacts that slide open")
+    yield claim.found(rest.max() <= SAME, f"complementarity to {parts.max():.2f}, everything else to {rest.max():.0e}")
 
 
 def _others(results: Results) -> Iterator[Claim]:
@@ -240,12 +240,12 @@ def _others(results: Results) -> Iterator[Claim]:
     numbers = f"medians pyramid 8 {pyramid:.1e}, box {box:.1e}, no-slip {bound:.1e}"
     yield Statement(name).found(pyramid < box < bound, numbers)
     cone = results.of("parts", "no-slip", slides=True)[:, PARTS.index("cone")]
-    says = Statement("sliding: no-slip takes more friction than the cone allows, by more than a tenth in the median")
-    yield says.found(np.median(cone) > 0.1, f"median {np.median(cone):.2f}, worst {cone.max():.1f}")
+    claim = Statement("sliding: no-slip takes more friction than the cone allows, by more than a tenth in the median")
+    yield claim.found(np.median(cone) > 0.1, f"median {np.median(cone):.2f}, worst {cone.max():.1f}")
     worse = results.of("distance", "splitting") > results.of("distance", "box") + SAME
     medians = " and ".join(f"{results.median('distance', name, None):.1e}" for name in ("splitting", "box"))
-    says = Statement("five passes of the splitting add to the box's own distance in less than half of all problems")
-    yield says.found(worse.mean() < 0.5, f"in {worse.sum()} of {worse.size}; medians {medians}")
+    claim = Statement("five passes of the splitting add to the box's own distance in less than half of all problems")
+    yield claim.found(worse.mean() < 0.5, f"in {worse.sum()} of {worse.size}; medians {medians}")
 
 
 def _costs(results: Results) -> Iterator[Claim]:
@@ -254,8 +254,8 @@ def _costs(results: Results) -> Iterator[Claim]:
     numbers = f"{np.median(ratio):.2f} times, 90 % of problems below {np.percentile(ratio, 90):.1f}"
     yield Statement(name, timed=True).found(np.median(ratio) <= CHEAP, numbers)
     relaxed = np.median(results.cost("relaxation"))
-    says = Statement("the convex relaxation is not cheaper than the exact cone, in the median", timed=True)
-    yield says.found(relaxed >= 1.0, f"{relaxed:.1f} times the cone (a plain dense method of multipliers)")
+    claim = Statement("the convex relaxation is not cheaper than the exact cone, in the median", timed=True)
+    yield claim.found(relaxed >= 1.0, f"{relaxed:.1f} times the cone (a plain dense method of multipliers)")
 
 
 def tables(results: Results) -> list[Sheet]:

@@ -96,12 +96,15 @@ def relaxed(rows, segments, free, bias, mu, stages, tolerance, floats, impulse):
     x, trial, gradient, step = vectors[0], vectors[1], vectors[2], vectors[3]
     rest = floats[m * m + 4 * m :]
     centre, slope, fresh = cut(rest, 0, (n, 3)), cut(rest, 3 * n, (n, 5)), cut(rest, 8 * n, (n, 3))
+
+    # Begin at the free motion, without impulses.
     for j in range(m):
         x[j] = free[j]
     for i in range(n):
         centre[i, 0] = centre[i, 1] = centre[i, 2] = 0.0
     steps, epsilon, violation = 0, FIRST_EPSILON, np.inf
     for _ in range(stages):
+        # Newton's method on φ.
         value = respond(rows, segments, free, bias, mu, x, centre, epsilon, impulse, slope, gradient)
         square = dot(gradient, gradient, m)
         for _ in range(MAX_STEPS):
@@ -114,6 +117,8 @@ def relaxed(rows, segments, free, bias, mu, stages, tolerance, floats, impulse):
                 break
             steps += 1
             cholesky_solve(matrix, m, step)
+
+            # As far as φ falls enough.
             descent, length, before, steep = dot(gradient, step, m), 1.0, value, square
             while length > SHORTEST:
                 for j in range(m):
@@ -134,6 +139,8 @@ def relaxed(rows, segments, free, bias, mu, stages, tolerance, floats, impulse):
                 centre[i, c] = impulse[i, c]
         move(rows, segments, free, impulse, x)
         respond(rows, segments, free, bias, mu, x, centre, 1.0, fresh, slope, gradient)
+
+        # The distance to the fixed point; ε falls until that is small.
         last, violation = violation, 0.0
         for i in range(n):
             for c in range(3):
@@ -156,11 +163,13 @@ def respond(
 
     slope: (n, 5) weight along (1, mu t) or 1 for all of a sticking contact; weight across; t; its mu, -1 if it sticks
     """
+    # ½ |x - free|² ...
     value = 0.0
     for j in range(len(x)):
         gradient[j] = x[j] - free[j]
         value += 0.5 * gradient[j] * gradient[j]
     for i in range(len(rows)):
+        # ... and for each contact the square of its projected impulse: inside the cone, beyond its tip, outside.
         y0, y1, y2 = rows_dot(rows[i], segments[i], x, THREE)
         y0 = centre[i, 0] - (y0 + bias[i, 0]) / epsilon
         y1 = centre[i, 1] - (y1 + bias[i, 1]) / epsilon
@@ -185,6 +194,7 @@ def respond(
 @kernel
 def assemble(rows, segments, slope, stiffness, matrix):
     """The lower triangle of I + stiffness sum of L_iᵀ P_i L_i."""
+    # Begin with the identity.
     m = len(matrix)
     for j in range(m):
         for k in range(j):
@@ -193,6 +203,8 @@ def assemble(rows, segments, slope, stiffness, matrix):
     for i in range(len(rows)):
         if slope[i, 0] == 0.0:
             continue
+
+        # Add what a contact that presses resists: everything, or along and across its sliding.
         row, segment, width = rows[i], segments[i], segments[i, 1] + segments[i, 3]
         mu, t1, t2 = slope[i, 4], slope[i, 2], slope[i, 3]
         for a in range(width):

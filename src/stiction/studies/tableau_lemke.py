@@ -45,6 +45,7 @@ def tableau_lemke(M, q, cover, max_pivots, tableau, labels, z):
 
     labels: (2 n + 1,) what is basic in each row, then nonbasic in each column; i is w_i, n + i is z_i, 2 n is z0
     """
+    # The tableau of w = M z + cover z0 + q; z0 enters at the row that needs it most.
     n = len(q)
     row, least = -1, 0.0
     for i in range(n):
@@ -61,11 +62,15 @@ def tableau_lemke(M, q, cover, max_pivots, tableau, labels, z):
     for pivots in range(1, max_pivots + 1):
         leaving = labels[row]
         exchange(tableau, labels, row, column, n)
+
+        # z0 has left: an answer.
         if leaving == 2 * n:
             for i in range(n):
                 if labels[i] >= n:
                     z[labels[i] - n] = max(tableau[i, n + 1], 0.0)
             return pivots
+
+        # The complement of what has left enters.
         column = 0
         while labels[n + column] != (leaving + n) % (2 * n):
             column += 1
@@ -94,10 +99,13 @@ def exchange(tableau, labels, row, column, n):
 @kernel
 def blocking(tableau, labels, column, n):
     """The row whose variable first vanishes as the entering one grows, -1 if none does."""
+    # The shortest step.
     least = np.inf
     for i in range(n):
         if tableau[i, column] < -SMALL:
             least = min(least, max(tableau[i, n + 1], 0.0) / -tableau[i, column])
+
+    # Of ties, z0 if it is among them, else the fastest.
     row, fastest = -1, 0.0
     for i in range(n):
         rate = -tableau[i, column]

@@ -51,11 +51,11 @@ def called(function: Function, case: Case) -> tuple[dict[str, Any], str | None]:
             if not is_plain(value):
                 return {}, f"the function returns {name!r} as a {type(value).__name__}; a table holds only {KINDS}"
     except (Exception, SystemExit) as error:
-        return {}, told(error)
+        return {}, error_line(error)
     return found, None
 
 
-def told(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """An error in one line, with the place where it was raised."""
     line = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
     trace = error.__traceback__

@@ -93,7 +93,7 @@ class Caption:
         return np.array(image)
 
     def _legend(self, pen: Any, face: Any, pad: int, step: int) -> None:
-        words = [(look.colour, f"{mode.name.lower()}s".replace("sticks", "sticks")) for mode, look in LOOKS.items()]
+        words = [(look.colour, f"{mode.name.lower()}s") for mode, look in LOOKS.items()]
         wide = sum(pen.textlength(text, font=face) + 2.2 * self.size for _, text in words) + 1.5 * pad
         left, top = self.width - pad - wide, self.height - pad - round(step + 0.6 * pad)
         pen.rounded_rectangle((left, top, self.width - pad, top + step + 0.6 * pad), radius=pad, fill=(*PALE, 205))

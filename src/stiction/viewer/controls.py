@@ -206,13 +206,13 @@ class Inspect:
         if value in offered and self.list.value != value:
             self.list.value = value
         if self.pick is None:
-            told = ""
+            text = ""
         elif number is None:
-            told = page.lines([("contact", "these geoms do not touch now")], "stiction-contact")
+            text = page.lines([("contact", "these geoms do not touch now")], "stiction-contact")
         else:
-            told = page.lines(facts(moment, number), "stiction-contact")
-        if self.words.content != told:
-            self.words.content = told
+            text = page.lines(facts(moment, number), "stiction-contact")
+        if self.words.content != text:
+            self.words.content = text
 
 
 class Films:
@@ -248,19 +248,19 @@ class Films:
 
     def follow(self) -> None:
         if self.begin is None:
-            name, told = "Record", "" if self.take is None else self.take.words
+            name, text = "Record", "" if self.take is None else self.take.words
         else:
             name = "Stop and save"
-            told = f"recording since {self.begin:.2f} s; at most the last minute is kept"
+            text = f"recording since {self.begin:.2f} s; at most the last minute is kept"
         if self.button.label != name:
             self.button.label = name
         busy = self.take is not None and self.take.running
         for button in (self.button, self.all):
             if button.disabled != busy:
                 button.disabled = busy
-        told = page.remark(told, "stiction-record")
-        if self.words.content != told:
-            self.words.content = told
+        text = page.remark(text, "stiction-record")
+        if self.words.content != text:
+            self.words.content = text
 
     def close(self) -> None:
         if self.take is not None:

@@ -49,17 +49,17 @@ class Film:
         try:
             self.process.stdin.write(picture.data)
         except OSError:
-            raise OSError(None, self._told()) from None
+            raise OSError(None, self._complaint()) from None
 
     def close(self) -> None:
         """Let ffmpeg finish, and see how it ended."""
         assert self.process.stdin is not None
         try:
-            with suppress(OSError):  # that it has ended already is told by its status
+            with suppress(OSError):  # it may have ended already: its status shows that
                 self.process.stdin.close()
             status = self.process.wait()
-            if status or self._told() == FULL:
-                raise OSError(None, self._told())
+            if status or self._complaint() == FULL:
+                raise OSError(None, self._complaint())
         finally:
             if self.process.poll() is None:
                 self.process.kill()
@@ -67,13 +67,13 @@ class Film:
             self.errors.close()
             self.pictures.close()
 
-    def _told(self) -> str:
+    def _complaint(self) -> str:
         """What ffmpeg complained of, in one line."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=PATIENCE)
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").splitlines()
-        told = next((line for line in lines if FULL in line), lines[0] if lines else "")
-        if FULL in told:
+        line = next((line for line in lines if FULL in line), lines[0] if lines else "")
+        if FULL in line:
             return FULL
-        return f"ffmpeg: {told}" if told else f"ffmpeg ended with status {self.process.poll()}"
+        return f"ffmpeg: {line}" if line else f"ffmpeg ended with status {self.process.poll()}"

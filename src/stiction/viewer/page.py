@@ -31,28 +31,28 @@ def status(
     past: the moment is one that was, and the simulation waits
     """
     state = "looking back" if past else "running" if session.playing else "paused"
-    told = [("state", state), ("time", f"{moment.time:.3f} s")]
+    rows = [("state", state), ("time", f"{moment.time:.3f} s")]
     contacts = moment.contacts
     if contacts is not None:
         potential, kinetic = moment.energy
-        told.append(("residual", f"{moment.residual:.1e}"))
-        told.append(("energy", f"{potential + kinetic:.5g} J (potential {potential:.5g}, kinetic {kinetic:.3g})"))
+        rows.append(("residual", f"{moment.residual:.1e}"))
+        rows.append(("energy", f"{potential + kinetic:.5g} J (potential {potential:.5g}, kinetic {kinetic:.3g})"))
         always = (Mode.STICK, Mode.SLIDE)
         counts = {mode: int((contacts.mode == mode).sum()) for mode in Mode if mode != Mode.OPEN}
         words = [f"{count} {mode.name.lower()}" for mode, count in counts.items() if count or mode in always]
-        told.append(("contacts", f"{len(contacts)}: {', '.join(words)}"))
+        rows.append(("contacts", f"{len(contacts)}: {', '.join(words)}"))
     pace = steps_per_second * session.simulation.model.opt.timestep
-    told.append(
+    rows.append(
         ("pace", f"{steps_per_second:.0f} steps/s, {pace:.2f} × real time, {pictures_per_second:.0f} pictures/s")
     )
-    return alarm(session.failure) + lines(told, "stiction-status")
+    return alarm(session.failure) + lines(rows, "stiction-status")
 
 
-def lines(told: Iterable[tuple[str, str]], name: str) -> str:
+def lines(rows: Iterable[tuple[str, str]], name: str) -> str:
     """Names and what they are, one below the other."""
     body = "<br>".join(
         f"<strong>{escape(each)}</strong> <span data-{each.replace(' ', '-')}>{escape(text)}</span>"
-        for each, text in told
+        for each, text in rows
     )
     return f'<div id="{name}" style="{BOX}">{body}</div>'
 
@@ -65,8 +65,8 @@ def alarm(failure: str | None) -> str:
     if failure is None:
         return ""
     advice = "Nothing has moved. Choose another solver or law, reset, or press Play to try again."
-    told = f"<strong>The step failed.</strong> {escape(failure)}<br>{advice}"
-    return f'<div id="stiction-failure" role="alert" style="{ALARM}">{told}</div>'
+    text = f"<strong>The step failed.</strong> {escape(failure)}<br>{advice}"
+    return f'<div id="stiction-failure" role="alert" style="{ALARM}">{text}</div>'
 
 
 def notice(seconds: float, kernels: int) -> str:
@@ -87,8 +87,8 @@ def key_table() -> str:
 
 
 def legend() -> str:
-    told = "; ".join(f"{look.symbol} {mode.name.lower()}: {look.words}" for mode, look in LOOKS.items())
-    return f'<div style="{BOX}">{escape(told)}</div>'
+    text = "; ".join(f"{look.symbol} {mode.name.lower()}: {look.words}" for mode, look in LOOKS.items())
+    return f'<div style="{BOX}">{escape(text)}</div>'
 
 
 def table(contacts: Contacts | None, most: int = 40) -> str:

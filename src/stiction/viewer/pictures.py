@@ -145,8 +145,8 @@ class Pictures:
         if shown:
             picture = self._with_arrows(picture, depth)
         if lines is not None or self.words:
-            told = [words_of(self.simulation)] if lines is None else list(lines)
-            picture = self.caption.write(picture, told, legend=shown and lines is None)
+            words = [words_of(self.simulation)] if lines is None else list(lines)
+            picture = self.caption.write(picture, words, legend=shown and lines is None)
         return np.ascontiguousarray(picture)
 
     def _beyond(self) -> float:

@@ -104,7 +104,7 @@ class Recorder:
         self.frames += 1
 
     def close(self) -> Path | None:
-        """Finish the file and give it its name; None if it could not be written, which has been told already."""
+        """Finish the file and give it its name; None if it could not be written, which has been reported already."""
         if self.closed:
             return None if self._broken else self.path
         self.closed = True
@@ -129,7 +129,7 @@ class Recorder:
             if not self._broken:
                 self._part.finish()
         except OSError as error:
-            if not self._broken:  # else it has been told
+            if not self._broken:  # else it has been reported
                 self._broken = True
                 raise InvalidScene(unwritable(self.path, "record", error)) from error
         finally:

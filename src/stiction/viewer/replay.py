@@ -17,9 +17,9 @@ WIDE = 1.5  # how much wider than high the page is taken to be
 
 
 class Replay:
-    """What viser is told to show, with the time at which it is told, and viser's page around it.
+    """Viser's messages with the times at which they were sent, and viser's page around them.
 
-    A server is needed for viser to be told anything; it listens on this machine only, and nobody looks.
+    Viser records messages of a server only; this one listens on this machine only, and nobody looks.
     """
 
     def __init__(

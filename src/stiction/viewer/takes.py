@@ -21,7 +21,7 @@ FPS = 30.0
 
 
 class Take:
-    """One film on its way to a file, from its first moment to its last; `words` tells how far it has come.
+    """One film on its way to a file, from its first moment to its last; `words` is how far it has come.
 
     done: called with the file when it is whole, in the thread that made it
     """

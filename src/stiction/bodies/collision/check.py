@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 mj = mujoco()
 
-EXACTLY = 1e-12  # squared sine of an angle that counts as zero
+EXACTLY_PARALLEL = 1e-12  # squared sine of an angle that counts as zero
 FARTHER = 1e-6  # of the smaller radius: a larger error of the distance is corrected
 ALIGNED = 0.999  # cosine: normals at a smaller angle belong to the same patch
 TURNED = 5e-7  # one minus cosine: a normal that errs by a larger angle is corrected
@@ -111,23 +111,29 @@ def distance(address, own_model, own_data, data, one, two, gap, normal, radius, 
 
     found: receives the midpoint of the nearest points, in its first numbers, and the direction, in its last
     """
+    # Begin with the normal that is to be confirmed.
     place = floats(data[0].geom_xpos + 24 * two)
     x, y, z = place[0], place[1], place[2]
     away = APART * radius - min(gap, 0.0)
     nx, ny, nz, true = normal[0], normal[1], normal[2], gap
     mx, my, mz = x, y, z
     for _ in range(TRIES):
+        # The direction between the nearest points, with the second geom moved away.
         place[0], place[1], place[2] = x + away * nx, y + away * ny, z + away * nz
         apart = call_distance(address, own_model, own_data, one, two, away + gap + radius, found.ctypes.data)
         if not 0.1 * APART * radius < apart < away + gap + radius:
             break
         dx, dy, dz = (found[3] - found[0]) / apart, (found[4] - found[1]) / apart, (found[5] - found[2]) / apart
+
+        # The distance without the move, and the point halfway.
         along = dx * nx + dy * ny + dz * nz
         true, nx, ny, nz = apart - away * along, dx, dy, dz
         half = 0.5 * true
         mx, my, mz = found[0] + half * dx, found[1] + half * dy, found[2] + half * dz
-        if along > 1.0 - EXACTLY:
+        if along > 1.0 - EXACTLY_PARALLEL:
             break
+
+    # The geom goes back to its place.
     place[0], place[1], place[2] = x, y, z
     found[0], found[1], found[2] = mx, my, mz
     found[6], found[7], found[8] = nx, ny, nz

@@ -19,8 +19,8 @@ import math
 
 from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import floats, ints
+from stiction.bodies.structs import CYLINDER, PLANE
 
-PLANE, CYLINDER = 0, 5  # mjtGeom
 POINTS = 4  # contacts on a rim: 6 or 8 rest no better and cost twice as much
 FLAT = 0.1  # rad: a cylinder tilted less than this lies or stands on a face
 LEANS = 1e-6  # rad: a smaller tilt is removed before MuJoCo's search

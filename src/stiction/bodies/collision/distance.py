@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.bodies.structs import HFIELD, PLANE
 from stiction.optional import mujoco
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 mj = mujoco()
 
-PLANE, HFIELD = 0, 1  # mjtGeom
 SURE = 1e-7  # m: distance below which its direction is not
 
 

@@ -16,9 +16,8 @@ import math
 
 from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import floats, ints, singles
-from stiction.bodies.structs import DIST, EXCLUDE, FRAME, GEOM, POS, SIZE
+from stiction.bodies.structs import DIST, EXCLUDE, FRAME, GEOM, HFIELD, POS, SIZE
 
-HFIELD = 1  # mjtGeom
 WAYS = 8  # along the surface
 STRIDE = 1e-3  # of a cell
 ASKEW = 3e-3  # rad: angle between normals that agree
@@ -90,6 +89,8 @@ def is_normal(model, field, x, y, nx, ny, nz):
         turn = 2.0 * math.pi * (k % WAYS + 0.25) / WAYS
         wx, wy = stride * math.cos(turn), stride * math.sin(turn)
         wz = height(model, field, x + wx, y + wy) - here
+
+        # A ridge or peak: no way along the surface rises along the direction.
         steepest = max(steepest, (wx * nx + wy * ny + wz * nz) / (wx * wx + wy * wy + wz * wz) ** 0.5)
         if k > 0:
             fx, fy, fz = by * wz - bz * wy, bz * wx - bx * wz, bx * wy - by * wx

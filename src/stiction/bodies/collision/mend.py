@@ -29,7 +29,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel, workspace
 from stiction.arrays.layout import cut
-from stiction.bodies.collision.check import EXACTLY, FARTHER, check_pairs
+from stiction.bodies.collision.check import EXACTLY_PARALLEL, FARTHER, check_pairs
 from stiction.bodies.collision.cylinders import (
     MOST,
     cylinder_on_box,
@@ -42,7 +42,7 @@ from stiction.bodies.collision.cylinders import (
 from stiction.bodies.collision.heightfield import sift
 from stiction.bodies.collision.support import separates
 from stiction.bodies.pointers import floats, ints
-from stiction.bodies.structs import DIST, EXCLUDE, FRAME, GEOM, POS, SIZE
+from stiction.bodies.structs import BOX, CAPSULE, CYLINDER, DIST, EXCLUDE, FRAME, GEOM, HFIELD, MESH, PLANE, POS, SIZE
 from stiction.errors import InvalidScene
 from stiction.optional import mujoco
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 mj = mujoco()
 
-PLANE, HFIELD, CAPSULE, CYLINDER, BOX, MESH = 0, 1, 3, 5, 6, 7  # mjtGeom
 PARALLEL = 0.1  # rad: axes at a smaller angle get contacts at the ends of the length that they share
 SOON = 3.0  # steps: links that cannot meet within these are not checked
 THIN = 0.01  # of the smaller radius: a gap that is always checked
@@ -351,9 +350,9 @@ def side_by_side(model, data, one, two, rows):
         e += w * between
     crossed = 1.0 - b * b
     s, t = 0.0, 0.0
-    if crossed > EXACTLY:
+    if crossed > EXACTLY_PARALLEL:
         s, t = (b * e - c) / crossed, (e - b * c) / crossed
-    inside = crossed > EXACTLY and abs(s) < h and abs(t) < k
+    inside = crossed > EXACTLY_PARALLEL and abs(s) < h and abs(t) < k
 
     # Crossed axes touch in one point; two capsules keep MuJoCo's contact, which is exact.
     if crossed > PARALLEL * PARALLEL:

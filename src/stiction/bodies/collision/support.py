@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from stiction.arrays.compiled import kernel
 from stiction.bodies.pointers import floats, ints, singles
-
-CAPSULE, CYLINDER, BOX, MESH = 3, 5, 6, 7  # mjtGeom
+from stiction.bodies.structs import BOX, CAPSULE, CYLINDER, MESH
 
 
 @kernel
@@ -36,6 +35,8 @@ def reach(model, data, geom, nx, ny, nz):
     y = R[at + 1] * nx + R[at + 4] * ny + R[at + 7] * nz
     z = R[at + 2] * nx + R[at + 5] * ny + R[at + 8] * nz
     centre = place[3 * geom] * nx + place[3 * geom + 1] * ny + place[3 * geom + 2] * nz
+
+    # The farthest point of each shape.
     a, b, c = sizes[3 * geom], sizes[3 * geom + 1], sizes[3 * geom + 2]
     if kind == CAPSULE:
         return centre + b * abs(z) + a
@@ -63,6 +64,8 @@ def reach_of_mesh(model, mesh, x, y, z):
             v = first + 3 * known[k]
             most = max(most, x * vertex[v] + y * vertex[v + 1] + z * vertex[v + 2])
         return most
+
+    # Without a hull, all vertices.
     for k in range(ints(m.mesh_vertnum)[mesh]):
         v = first + 3 * k
         most = max(most, x * vertex[v] + y * vertex[v + 1] + z * vertex[v + 2])

@@ -23,17 +23,13 @@ from stiction.arrays.layout import Ints
 from stiction.errors import InvalidProblem
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
-from stiction.solvers.contract import STATUS, Contract, Proposal
+from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STALLED, STATUS, Contract, Proposal
 from stiction.solvers.lcp.murty import Murty
 from stiction.solvers.lcp.tableau import (
     AT_LOWER,
     AT_UPPER,
     EMPTY,
-    MAX_ITERATIONS,
     MEMBER,
-    SINGULAR,
-    SOLVED,
-    STALLED,
     finish,
     move_to_bound,
     residuals,
@@ -126,14 +122,14 @@ class Sides(NamedTuple):
     other: Array[Ints, "n"]  # side to change to
 
 
-sizes, carve = tableau_with(Sides)
+sizes, views = tableau_with(Sides)
 
 
 @kernel
 def block_pivot(H, vectors, symmetric, start, max_iterations, floats, ints, z):
     """Returns (status, factorizations); STALLED if changing all sides at once no longer reduces the violations."""
     n = len(z)
-    t = carve(n, floats, ints)
+    t = views(n, floats, ints)
     tau = scale(H, vectors, symmetric, t)
     set_sides(t, vectors, start)
     # Solve for the members and count the variables on the wrong side.

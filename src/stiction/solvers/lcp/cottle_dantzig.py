@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stiction.arrays.compiled import kernel
-from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.lcp.principal import begin, carve, drive_all, propose
-from stiction.solvers.lcp.tableau import SINGULAR, SOLVED, finish
+from stiction.solvers.contract import SINGULAR, SOLVED, Contract, Proposal
+from stiction.solvers.lcp.principal import begin, drive_all, propose, views
+from stiction.solvers.lcp.tableau import finish
 from stiction.solvers.lcp.tolerances import pivot_limit, usual_pivots
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class CottleDantzig:
 @kernel
 def cottle_dantzig(H, vectors, symmetric, start, in_order, max_pivots, floats, ints, z, ray):
     """Returns (status, pivots)."""
-    t = carve(len(z), floats, ints)
+    # Rows once satisfied are guarded from the start.
+    t = views(len(z), floats, ints)
     tau, size = begin(H, vectors, symmetric, start, t)
     if size < 0:
         z[:] = 0.0

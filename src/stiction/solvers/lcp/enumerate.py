@@ -23,7 +23,8 @@ from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal
 from stiction.solvers.lcp.scaling import equilibrate
 from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, MEMBER
-from stiction.solvers.lcp.tolerances import CERTAIN, FOUND, LARGEST, OUTSIDE, ROUNDING, SINGULAR_SUPPORT, WEAK_PIVOT
+from stiction.solvers.lcp.tolerances import CERTAIN, FOUND, LARGEST, OUTSIDE, SINGULAR_SUPPORT, WEAK_PIVOT
+from stiction.solvers.tolerances import SOLVE_ERROR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,7 +135,7 @@ def without_free_variables(problem: Scaled) -> Scaled:
     others = problem.H[np.ix_(kept_rows, gone)]
     left = own - others @ solved
     # Rows that say the same as an eliminated one are left with rounding, which would be scaled up to a row of its own.
-    left[np.abs(left) <= ROUNDING * (np.abs(own) + np.abs(others) @ np.abs(solved))] = 0.0
+    left[np.abs(left) <= SOLVE_ERROR * (np.abs(own) + np.abs(others) @ np.abs(solved))] = 0.0
     H, q = left[:, :-1], left[:, -1]
     return Scaled(np.ascontiguousarray(H), np.array([q, lo[kept], hi[kept]]), kept, gone, gone_rows)
 
@@ -232,7 +233,7 @@ class Support(NamedTuple):
     ints: Array[Ints, ...]
 
 
-sizes, carve = layout(Support, "n")
+sizes, views = layout(Support, "n")
 
 
 @kernel
@@ -242,7 +243,7 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
     The scratch of the judge lies behind that of the systems.
     """
     n = len(z)
-    A, x, row_size, trial, w, state, members, pivots, floats, ints = carve(n, floats, ints)
+    A, x, row_size, trial, w, state, members, pivots, floats, ints = views(n, floats, ints)
     best, singular_count, overflows = np.inf, 0, 0
     for code in range(len(singular)):
         # The sides that this number stands for; those at a bound are put there.
@@ -264,6 +265,8 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
             for u in range(size):
                 A[e, u] = H[row, members[u]]
                 row_size[e] = max(row_size[e], abs(A[e, u]))
+
+        # A support whose system is singular is decided by linear programming, later.
         if not lu(A, pivots, size) or nearly_singular(A, pivots, row_size, size):
             singular[singular_count] = code
             singular_count += 1
@@ -279,6 +282,8 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
             fits = fits and abs(x[u] - trial[i]) <= OUTSIDE * (1.0 + abs(x[u]))
         if not fits and best < np.inf:
             continue
+
+        # The best so far; one that is certain ends the search.
         residual = judge_into(H, vectors, trial, w, floats, ints)[0]
         if residual < best:
             best = residual

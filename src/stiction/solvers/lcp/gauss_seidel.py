@@ -20,9 +20,9 @@ from stiction.arrays.compiled import kernel, sums, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.errors import InvalidProblem
 from stiction.solutions.natural_map import judge_into, scratch
-from stiction.solvers.contract import STATUS, Contract, Proposal
-from stiction.solvers.lcp.principal import begin, carve, drive_all, sizes
-from stiction.solvers.lcp.tableau import MAX_ITERATIONS, SINGULAR, SOLVED, finish
+from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STATUS, Contract, Proposal
+from stiction.solvers.lcp.principal import begin, drive_all, sizes, views
+from stiction.solvers.lcp.tableau import finish
 from stiction.solvers.lcp.tolerances import CERTAIN, pivot_limit, usual_pivots
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def solve_block(H, vectors, symmetric, relaxation, first, end, floats, ints, z):
     """One block: its own box LCP, solved exactly, relaxed, within its bounds. False if it cannot be solved."""
     size = end - first
     block, data, answer, ray, floats, ints = block_views(size, floats, ints)
-    t = carve(size, floats, ints)
+    t = views(size, floats, ints)
     # The problem of the block, the others held fixed.
     for i in range(size):
         data[0, i] = row_value(H, vectors[0, first + i], z, first + i)

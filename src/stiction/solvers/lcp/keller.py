@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stiction.arrays.compiled import kernel
-from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.lcp.principal import begin, carve, drive_all, propose
-from stiction.solvers.lcp.tableau import SINGULAR, SOLVED, finish
+from stiction.solvers.contract import SINGULAR, SOLVED, Contract, Proposal
+from stiction.solvers.lcp.principal import begin, drive_all, propose, views
+from stiction.solvers.lcp.tableau import finish
 from stiction.solvers.lcp.tolerances import pivot_limit, usual_pivots
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class Keller:
 @kernel
 def keller(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
     """Returns (status, pivots)."""
-    t = carve(len(z), floats, ints)
+    # Rows once satisfied are guarded if the pivots are more than usual.
+    t = views(len(z), floats, ints)
     tau, size = begin(H, vectors, symmetric, start, t)
     if size < 0:
         z[:] = 0.0

@@ -30,18 +30,14 @@ from stiction.errors import InvalidProblem
 from stiction.problems.lcp import BoxLCP, vector
 from stiction.solutions.ray import examine
 from stiction.solutions.status import Status
-from stiction.solvers.contract import STATUS, Contract, Proposal
+from stiction.solvers.contract import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STATUS, Contract, Proposal
 from stiction.solvers.lcp.basis_inverse import exchange_column, exchange_row
 from stiction.solvers.lcp.principal import cross_pivot, join, join_pair
 from stiction.solvers.lcp.tableau import (
     AT_LOWER,
     AT_UPPER,
     EMPTY,
-    MAX_ITERATIONS,
     MEMBER,
-    RAY,
-    SINGULAR,
-    SOLVED,
     add,
     advance,
     column_times_inverse,
@@ -170,14 +166,15 @@ class Path(NamedTuple):
     speed: Array[Floats, "2 * n + 2"]  # at which it approaches that bound
 
 
-sizes, carve = tableau_with(Path, artificial=1)
+sizes, views = tableau_with(Path, artificial=1)
 
 
 @kernel
 def lemke(H, vectors, symmetric, cover, slack, doubtful_rate, max_pivots, floats, ints, answer):
     """Follow one path. Returns (status, pivots, violation); answer[0] is z, answer[1] the direction of a ray."""
+    # Everything at a bound, free variables solved for.
     z, ray = answer[0], answer[1]
-    t = carve(len(z), floats, ints)
+    t = views(len(z), floats, ints)
     tau = scale(H, vectors, symmetric, t)
     size = rest_at_bounds(t)
     if size < 0:
@@ -277,6 +274,7 @@ def set_cover(t, size, cover):
 
     A member that is bounded is covered itself: z_i + d_i z0 stays within its bound, so the rows get c - H d.
     """
+    # Positive at a lower bound, negative at an upper one.
     n = len(t.q)
     c, d = t.columns[n], t.own.order
     for i in range(n):
@@ -284,6 +282,8 @@ def set_cover(t, size, cover):
         free = np.isinf(t.lo[i]) and np.isinf(t.hi[i])
         d[i] = 0.0 if free else (large if np.isfinite(t.lo[i]) else -large)
         c[i] = d[i] if t.state[i] != MEMBER else 0.0
+
+    # Members that are covered themselves.
     for u in range(size):
         j = t.members[u]
         if d[j] != 0.0:
@@ -399,6 +399,8 @@ def follow(t, size, slack, doubtful_rate, max_pivots, ray):
 def leave(t, size, driven, drives_z, sense, slot):
     """The member in this slot leaves for its bound. Returns (number of members, the variable that has left)."""
     leaving, to_lower = t.members[slot], t.z_rate[slot] < 0.0
+
+    # The driven variable takes its place, or the driven row leaves with it.
     if drives_z:
         replace_member(t, size, slot, driven)
         t.state[driven] = MEMBER
@@ -406,6 +408,8 @@ def leave(t, size, driven, drives_z, sense, slot):
         remove(t, size, slot, t.row_place[driven])
         t.side[driven] = sense
         size -= 1
+
+    # z0 vanishes; any other stays at its bound.
     if leaving == len(t.q):
         t.z[leaving] = 0.0
     else:

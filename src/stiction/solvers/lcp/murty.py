@@ -13,21 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stiction.arrays.compiled import kernel
-from stiction.solvers.contract import Contract, Proposal
-from stiction.solvers.lcp.principal import begin, carve, make_member, propose, send_to_bound
-from stiction.solvers.lcp.tableau import (
-    AT_LOWER,
-    AT_UPPER,
-    MAX_ITERATIONS,
-    MEMBER,
-    SINGULAR,
-    SOLVED,
-    correct,
-    finish,
-    magnitude,
-    residuals,
-    settle,
-)
+from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, Contract, Proposal
+from stiction.solvers.lcp.principal import begin, make_member, propose, send_to_bound, views
+from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, MEMBER, correct, finish, magnitude, residuals, settle
 from stiction.solvers.lcp.tolerances import NOISE, murty_limit, murty_patience
 
 if TYPE_CHECKING:
@@ -64,7 +52,7 @@ class Murty:
 def murty(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
     """Returns (status, pivots)."""
     n = len(z)
-    t = carve(n, floats, ints)
+    t = views(n, floats, ints)
     tau, size = begin(H, vectors, symmetric, start, t)
     if size < 0:
         z[:] = 0.0

@@ -17,24 +17,18 @@ import numpy as np
 from stiction.arrays.compiled import alone, in_callers, kernel, minima, workspace
 from stiction.arrays.dense import dot, times
 from stiction.arrays.layout import Floats
-from stiction.solvers.contract import STATUS, Proposal
+from stiction.solvers.contract import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STALLED, STATUS, Proposal
 from stiction.solvers.lcp.basis_inverse import border, exchange_column, exchange_row
 from stiction.solvers.lcp.tableau import (
     AT_LOWER,
     AT_UPPER,
     EMPTY,
-    MAX_ITERATIONS,
     MEMBER,
-    RAY,
-    SINGULAR,
-    SOLVED,
-    STALLED,
     add,
     advance,
     column_times_inverse,
     correct,
     equation_residual,
-    finish,
     magnitude,
     move_to_bound,
     rates_of_row,
@@ -71,12 +65,6 @@ if TYPE_CHECKING:
 
     from stiction.problems.lcp import BoxLCP
 
-# Other solvers import these from here.
-__all__ = [
-    "AT_LOWER", "EMPTY", "MAX_ITERATIONS", "MOST_DOUBTS", "NOISE", "RAY", "SINGULAR", "SOLVED", "STALLED", "finish",
-    "magnitude", "settle",
-]  # fmt: skip
-
 FINISHES, FLIPS, LEAVES, JOINS, NOTHING = 0, 1, 2, 3, 4
 
 
@@ -90,7 +78,7 @@ class Drive(NamedTuple):
     guarded: Array[Floats, "n"]  # 1 for rows that must stay satisfied, else 0
 
 
-sizes, carve = tableau_with(Drive)
+sizes, views = tableau_with(Drive)
 
 
 def propose(
@@ -181,6 +169,7 @@ def violated(t, size, in_order):
 
     The worst is the one with the largest w² / pivot, twice what joining it would take off ½ zᵀHz + qᵀz.
     """
+    # Compare w² / pivot without a division.
     scale = magnitude(t, size)
     worst, which = 0.0, -1
     for i in range(len(t.q)):
@@ -483,6 +472,7 @@ def retreat(t, size, driven, home, sense, symmetric):
 @kernel
 def first_event(t, size, driven, sense, by_row, speed, watch, least_index):
     """The event that ends the motion first: (event, slot or variable, step). Ties: the fastest, or the least index."""
+    # What is too slow to block, and what is a tie.
     fastest = max(speed, 1.0)
     for u in range(size):
         fastest = max(fastest, abs(t.z_rate[u]))
@@ -505,6 +495,7 @@ def first_event(t, size, driven, sense, by_row, speed, watch, least_index):
         steps[u] = max(gap, 0.0) / abs(rate) if abs(rate) > slow else np.inf
     first = smallest(steps, size)
     if first * fastest < step * fastest - tie:
+        # Among those that tie with the first, the fastest is the safest pivot.
         best = 0.0
         for u in range(size):
             rate = abs(t.z_rate[u])

@@ -23,24 +23,11 @@ import numpy as np
 from stiction.arrays.compiled import in_callers, kernel, workspace
 from stiction.arrays.dense import add_columns, lu, lu_solve
 from stiction.arrays.layout import Floats
-from stiction.solvers.contract import STATUS, Contract, Proposal
+from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STALLED, STATUS, Contract, Proposal
 from stiction.solvers.lcp.block_pivot import solve_members
-from stiction.solvers.lcp.tableau import (
-    AT_LOWER,
-    AT_UPPER,
-    EMPTY,
-    MAX_ITERATIONS,
-    MEMBER,
-    SINGULAR,
-    SOLVED,
-    STALLED,
-    finish,
-    scale,
-    tableau_with,
-)
+from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, EMPTY, MEMBER, finish, scale, tableau_with
 from stiction.solvers.lcp.tolerances import (
     DECREASE,
-    ENOUGH,
     EXACT,
     KEEP_FULL,
     KEEP_NEAR,
@@ -53,6 +40,7 @@ from stiction.solvers.lcp.tolerances import (
     SHORT_NEWTON_STEP,
     SHORTEST_STEP,
 )
+from stiction.solvers.tolerances import ENOUGH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,15 +99,17 @@ class Smoothing(NamedTuple):
     direction: Array[Floats, "n"]
 
 
-sizes, carve = tableau_with(Smoothing)
+sizes, views = tableau_with(Smoothing)
 
 
 @kernel
 def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, floats, ints, z):
     """Returns (status, Newton steps, natural map in scaled units)."""
     n = len(z)
-    t = carve(n, floats, ints)
+    t = views(n, floats, ints)
     tau = scale(H, vectors, symmetric, t)
+
+    # The start, within its bounds, also draws the regularization.
     for i in range(n):
         first = start[i] / (t.column_scale[i] * tau) if len(start) == n else 0.0
         t.z[i] = t.own.anchor[i] = min(max(first, t.lo[i]), t.hi[i])
@@ -145,6 +135,8 @@ def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, fl
         if after < before:
             finish(vectors, tau, t, z)
             return SOLVED, count, after
+
+    # The smoothed answer was better.
     for i in range(n):
         z[i] = min(max(trial[i] * t.column_scale[i] * tau, vectors[1, i]), vectors[2, i])
     return status, count, before

@@ -18,14 +18,10 @@ import numpy as np
 from stiction.arrays.compiled import in_callers, kernel, shared
 from stiction.arrays.dense import add_columns, invert, times, transposed_times
 from stiction.arrays.layout import Floats, Ints, described, layout
-from stiction.solutions.status import Status
 from stiction.solvers.lcp.basis_inverse import border, strike
 from stiction.solvers.lcp.scaling import equilibrate
 from stiction.solvers.lcp.tolerances import LARGEST_CONDITION, REBUILD, REFINE
 
-SOLVED, RAY, MAX_ITERATIONS, SINGULAR, STALLED = (
-    int(s) for s in (Status.SOLVED, Status.RAY, Status.MAX_ITERATIONS, Status.SINGULAR, Status.STALLED)
-)
 AT_LOWER, AT_UPPER, MEMBER = 0, 1, 2
 EMPTY = np.empty(0)  # no start, no cover
 
@@ -142,6 +138,7 @@ def residuals(t, size):
 @kernel
 def rebuild(t, size):
     """The inverse of the basis from the matrix; False if it is singular to working precision."""
+    # The block of members and equations, inverted.
     K = t.inverse
     largest = 0.0
     for e in range(size):

@@ -7,21 +7,19 @@ that these numbers are pure numbers. "Size of z" is `tableau.magnitude`, 1 + Σ|
 from __future__ import annotations
 
 from stiction.arrays.compiled import shared
+from stiction.solvers.tolerances import HALF_OF_THE_DIGITS, ROUNDING, SOLVE_ERROR, TOLERANCE
 
-# Rounding. One unit, from which everything that stands for rounding is derived.
+# Rounding. Everything that stands for it is derived from the error that a refined solve leaves in z, over its size.
 
-# Error left in z by a refined solve, over the size of z: 45 eps. Smaller: rounding itself is refined and doubted at
-# every pivot. Larger: certificates lose digits.
-ROUNDING = 1e-14
 # Equation residual, over the size of z, at which the members are corrected once more.
-REFINE = ROUNDING
+REFINE = SOLVE_ERROR
 # The same at which the inverse is rebuilt. Smaller: a rebuild, O(k³), every few pivots. Larger: wrong pivots.
-REBUILD = 1e3 * ROUNDING
+REBUILD = 1e3 * SOLVE_ERROR
 # |block| |inverse|, entry by entry, of a block taken for singular: no digit of its solution is left.
-LARGEST_CONDITION = 1.0 / ROUNDING
+LARGEST_CONDITION = 1.0 / SOLVE_ERROR
 # Violations below this times |q_i| + size of z are rounding. Smaller: methods chase rounding and stall. Larger: rows
 # that are violated count as satisfied, and the certificate shows it.
-NOISE = 2.0 * ROUNDING
+NOISE = 2.0 * SOLVE_ERROR
 # The same, times the terms of the row itself, where everything has just been computed anew.
 ROW_NOISE = NOISE / 10.0
 # Factor by which `verify` may loosen its noise, doubling it each time, before the method gives up as stalled.
@@ -29,16 +27,17 @@ MOST_DOUBTS = 1e3
 # Block changes after which the noise is taken twice, three times after twice as many, …: sets that differ by rounding
 # would follow each other for ever. Fewer: true violations are forgiven. Murty's method has `murty_patience`.
 BLOCK_PATIENCE = 50.0
-# Size of z beyond which a pivot must have been rounding. Smaller: steep problems are refused. Larger: none is caught.
-LARGEST_Z = 1e11
+# Size of z beyond which a pivot must have been rounding: three digits of a row are left. Smaller: steep problems are
+# refused. Larger: none is caught.
+LARGEST_Z = 1e-3 / SOLVE_ERROR
 # A quantity that can be improved no further, relative: ends the smoothing and the proximal point method.
-EXACT = ROUNDING / 10.0
+EXACT = ROUNDING
 
 # Pivots and rates.
 
 # Pivots below this part of their terms are zero. Smaller: rounding becomes a pivot, and the inverse explodes. Larger:
 # nearly dependent contacts are refused as singular.
-SMALL_PIVOT = 1e2 * ROUNDING
+SMALL_PIVOT = 1e2 * SOLVE_ERROR
 # Pivots below this part are computed again with one refinement: costs O(k²) where it applies, decides what is zero.
 DOUBTFUL_PIVOT = 1e-5
 # Rates below this part of the fastest do not block: the inverse is no more exact than this. Larger: members pass their
@@ -46,10 +45,10 @@ DOUBTFUL_PIVOT = 1e-5
 SLOW = REBUILD
 # The same for Lemke, where nothing is verified before the path ends. Smaller: pivots on rounding, and paths that
 # return. Larger: quantities pass their bounds unseen.
-SLOW_ON_PATH = 1e4 * ROUNDING
+SLOW_ON_PATH = 1e4 * SOLVE_ERROR
 # Slower quantities block a Lemke path only from a fresh inverse; part of the fastest: at the first try, at later ones.
 # Smaller: wrong pivots in ill-conditioned problems. Larger: a rebuild at nearly every pivot.
-DOUBTFUL_RATES = (1e-8, 1e-6)
+DOUBTFUL_RATES = (HALF_OF_THE_DIGITS, 100.0 * HALF_OF_THE_DIGITS)
 # Schur complements below this count as this when violated rows are compared; else dependent rows always win.
 LEAST_WEIGHT = 0.01
 # Steps of length zero, per variable, after which ties go to the least index, which cannot cycle. Fewer: the rule, which
@@ -60,21 +59,21 @@ IDLE_STEPS = 2
 
 # How far a quantity may overshoot its bound, over the largest (Harris' test). Smaller: less freedom to choose a large
 # pivot. Larger: the violation at the end exceeds ACCEPT.
-HARRIS = 1e2 * ROUNDING
+HARRIS = 1e2 * SOLVE_ERROR
 # Its factors in successive tries, in turn: a path that failed is followed with another slack.
 HARRIS_FACTORS = (1.0, 0.01, 100.0)
 # Steps that differ by less than this part are equal, and the lexicographic rule decides. Smaller: degenerate problems
 # cycle. Larger: z passes bounds.
-TIE = 10.0 * ROUNDING
+TIE = 10.0 * SOLVE_ERROR
 # Part of (largest z / fastest rate) that a step counts as at least, when ties are measured: steps of zero tie as well.
 SHORT_STEP = 1e-3
 # Tied quantities slower than this part of the fastest of them are no candidates: the lexicographic rule must not
 # choose a pivot that is nearly zero.
-SLOW_TIE = 1e-5
+SLOW_TIE = DOUBTFUL_PIVOT
 # Entries of lexicographic rows that differ by less than this part are equal: no more of the inverse is exact.
 SAME_ENTRY = REBUILD
 # Violation of the final basis, over the largest unknown, beyond which another cover is tried.
-ACCEPT = 10.0 * ROUNDING
+ACCEPT = 10.0 * SOLVE_ERROR
 
 # Scaling.
 
@@ -93,7 +92,7 @@ MURTY_PER_BLOCK = 100
 PROXIMAL_STEPS = 30
 # Factor of the perturbation from one repetition to the next, and its least value, as a part of the diagonal: below,
 # the matrix is singular again.
-PERTURBATION_FACTOR, LEAST_PERTURBATION = 0.1, 1e3 * ROUNDING
+PERTURBATION_FACTOR, LEAST_PERTURBATION = 0.1, 1e3 * SOLVE_ERROR
 
 # Smoothing Newton.
 
@@ -102,25 +101,24 @@ PERTURBATION_FACTOR, LEAST_PERTURBATION = 0.1, 1e3 * ROUNDING
 # ill-conditioned, and the line search fails.
 KEEP_FULL, KEEP_PART, KEEP_SHORT, KEEP_NEAR = 0.3, 0.7, 1.0, 0.01
 SHORT_NEWTON_STEP = 0.2
-NEAR_MERIT = 1e-8
+NEAR_MERIT = HALF_OF_THE_DIGITS
 # ρ of the regularization ρ μ (z - start). Zero: singular Jacobians for P0-matrices. Larger: slower convergence.
 REGULARIZATION = 1e-6
 # Part of the predicted decrease that a step must achieve (Armijo).
 DECREASE = 1e-4
 # Step at which the line search gives up.
-SHORTEST_STEP = 1e-12
+SHORTEST_STEP = 100.0 * SOLVE_ERROR
 # Least μ after a warm start. Smaller: Newton's method on the kinks themselves, where it can fail at once.
-LEAST_SMOOTHING = 1e-8
+LEAST_SMOOTHING = HALF_OF_THE_DIGITS
 # A second try begins with this part of the first μ, where the natural map (scaled units) stayed above ENOUGH.
 SECOND_SMOOTHING = 1e-3
-ENOUGH = 1e-10
 
 # Residuals of the certificate, for those that stop by it.
 
 # Residual at which sweeps and enumeration end. Smaller: all supports are tried where rounding alone leaves more.
-CERTAIN = 1e-12
+CERTAIN = 100.0 * SOLVE_ERROR
 # Residual that counts as a solution of an enumerated support, a tenth of what `solve` asks for by default.
-FOUND = 1e-9
+FOUND = TOLERANCE / 10.0
 
 # Enumeration.
 
@@ -129,7 +127,7 @@ LARGEST = 12  # bounded variables of the problem: 3^12 = 531,441 systems; each o
 # missed. Larger: every support is judged, which costs as much as solving it.
 OUTSIDE = 1e-3
 # Pivot, over its row, below which a support is left to linear programming.
-SINGULAR_SUPPORT = 1e3 * ROUNDING
+SINGULAR_SUPPORT = 1e3 * SOLVE_ERROR
 # Free variables whose pivot is below this part of the largest entry are enumerated instead of eliminated.
 WEAK_PIVOT = 1e-6
 
@@ -140,6 +138,12 @@ WEAK_PIVOT = 1e-6
 def pivot_limit(n):
     """Of Keller's and of Cottle and Dantzig's method."""
     return 100 * n + 200
+
+
+@shared
+def two_at_a_time_limit(n):
+    """Of Drumwright's method, which may cycle, before Keller's rule takes over."""
+    return 10 * n + 50
 
 
 @shared

@@ -43,7 +43,6 @@ from stiction.solvers.contact.baraff.sets import (
     Given,
     advance,
     begin,
-    carve,
     direct,
     join,
     join_driven,
@@ -51,6 +50,7 @@ from stiction.solvers.contact.baraff.sets import (
     rounding,
     settle,
     sizes,
+    work_views,
 )
 from stiction.solvers.contact.baraff.steps import (
     ARRIVES,
@@ -69,8 +69,7 @@ from stiction.solvers.contact.baraff.tolerances import DRIFT, MOST_NOISE, NOISE,
 from stiction.solvers.contact.baraff.turn import aim, misaligned, turn
 from stiction.solvers.contact.cone_newton.tolerances import CORRECTIONS
 from stiction.solvers.contact.delassus import corrected
-from stiction.solvers.contract import STATUS, ContactProposal, Contract
-from stiction.solvers.lcp.principal import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STALLED
+from stiction.solvers.contract import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STALLED, STATUS, ContactProposal, Contract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -195,7 +194,7 @@ def impulse_along(problem: ContactProblem, ray: Any, velocity: Any) -> Blow:
 @kernel
 def compute_forces(given, parts, realign, tries, limit, floats, ints, p, ray, counts):
     """compute-forces [Baraff1994, sec. 4.3, 5.5], repeated in other orders if the first fails. Returns a status."""
-    t, turning = carve(given, parts, floats, ints)
+    t, turning = work_views(given, parts, floats, ints)
     n, slip = len(given.mu), given.slip
     jacobian, angle, which, pivots = turning
 
@@ -328,6 +327,7 @@ def violated(t, order):
 
     At each contact the normal conditions must hold before those of friction are considered [Baraff1994, sec. 5.5].
     """
+    # Preferences differ from try to try, so that another contact comes first.
     tol = rounding(t)
     worst, which = 0.0, -1
     for i in range(len(t.mu)):

@@ -99,7 +99,7 @@ sizes, views = layout(Work, "n", "m", "w", k="min(3 * n, m) + 3")
 
 
 @kernel
-def carve(given, parts, floats, ints):
+def work_views(given, parts, floats, ints):
     """Views of the workspace: (state of the method, scratch for turning)."""
     rows, free = given.rows, given.free
     return views(

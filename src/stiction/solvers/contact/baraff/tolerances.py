@@ -5,33 +5,35 @@ All are pure numbers: contacts have unit size and velocities are divided by τ (
 
 from __future__ import annotations
 
+from stiction.solvers.tolerances import ROUNDING, SOLVE_ERROR
+
 # Rounding.
 
 # Violations below this part of the largest impulse are rounding, at first and, after tries that were stopped by
 # rounding, at last. Smaller: contacts are driven for nothing. Larger: true violations are left.
-NOISE, MOST_NOISE = 1e-15, 1e-11
+NOISE, MOST_NOISE = ROUNDING, 1e3 * SOLVE_ERROR
 # The largest violation that may be taken for rounding where impulses are small.
-NEGLIGIBLE = 1e-10
+NEGLIGIBLE = 1e4 * SOLVE_ERROR
 # Part of the largest impulse below which a violation may come of steps added up: members are corrected, not driven.
 DRIFT = NEGLIGIBLE
 # Residuals of the members' equations that are worth another pass of refinement.
-REFINE = 1e-14
+REFINE = SOLVE_ERROR
 
 # Pivots of the members' inverse (`sets`).
 
 # Pivots below this part of their row and column are zero. Larger: nearly dependent contacts are refused.
 DEPENDENT = REFINE
 # Diagonal entries of the inverse below this part of their row are not divided by: it is rebuilt instead.
-STALE = 1e-9
+STALE = 1e5 * SOLVE_ERROR
 
 # How far a drive may go (`steps`).
 
 # Rates below this part of the fastest do not block. Larger: conditions are passed unseen.
-SLOW = 1e-11
+SLOW = MOST_NOISE
 # Rates above this part of the fastest move a row that the members should hold: the inverse has lost it.
 MOVING = STALE
 # Part of (mu p_n)² within which an impulse lies on its cone.
-ON_CONE = 1e-12
+ON_CONE = 1e2 * SOLVE_ERROR
 
 # Patience.
 

@@ -139,6 +139,8 @@ def room_for_force(contacts, cells, basis, i, role, other):
         for r in range(size):
             K[p, r] += mu * K[theta, r]
         y[p] += mu * y[theta]
+
+    # Of two forces that share a bound, the other takes its part.
     if other != NO_ROLE:
         q = cells.column[i, other]
         for r in range(size):

@@ -86,6 +86,8 @@ def cross(contacts, cells, basis, quantity, i, which):
         if quantity == LAMBDA:
             forces_for_room(contacts, cells, basis, i)
         driven = move.driven
+
+    # What is driven next.
     basis.now[CONTACT], basis.now[QUANTITY] = i, driven
     return True
 

@@ -19,6 +19,7 @@ import numpy as np
 from stiction.arrays.compiled import in_callers, kernel, sums
 from stiction.arrays.dense import times
 from stiction.arrays.layout import Floats, Ints, layout
+from stiction.arrays.runs import same_runs
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cell_lemke.answer import impulses, natural_map, read_answer
 from stiction.solvers.contact.cell_lemke.basis import rebuild
@@ -151,14 +152,7 @@ def group(contacts, watch):
     for i in range(len(segments)):
         for l in range(len(contacts.normals)):
             contacts.normals[l, i] = contacts.rows[i, 0, l]
-        # A group ends where any of the four numbers of the segment changes.
-        if (
-            i == 0
-            or segments[i, 0] != segments[i - 1, 0]
-            or segments[i, 1] != segments[i - 1, 1]
-            or segments[i, 2] != segments[i - 1, 2]
-            or segments[i, 3] != segments[i - 1, 3]
-        ):
+        if i == 0 or not same_runs(segments[i], segments[i - 1]):
             watch.groups[count] = i
             count += 1
     for g in range(count, len(watch.groups)):

@@ -8,7 +8,8 @@ from stiction.arrays.compiled import in_callers, kernel
 from stiction.arrays.dense import times
 from stiction.solvers.contact.cell_lemke.basis import driven_force
 from stiction.solvers.contact.cell_lemke.cells import QUANTITY, ROW, SIZE, is_force
-from stiction.solvers.contact.cell_lemke.tolerances import CORRECTIONS, GAIN, REFINED, ROUNDING
+from stiction.solvers.contact.cell_lemke.tolerances import CORRECTIONS, GAIN, REFINED
+from stiction.solvers.tolerances import ROUNDING
 
 SPLIT = 2.0**27 + 1.0  # Dekker's factor, which cuts a double into two halves of 26 bits
 
@@ -24,6 +25,8 @@ def refine(contacts, cells, basis, watch, y, x, constant):
         if force:
             basis.residual[driven] = driven_force(contacts, cells, basis, y)
         basis.residual[driven] -= 1.0 - constant
+
+        # Until rounding is reached, or nothing is gained.
         worst, largest = largest_of(basis.residual, size), max(constant, largest_of(y, size))
         if worst <= REFINED * largest or worst > GAIN * last:
             return

@@ -32,7 +32,8 @@ from stiction.solvers.contact.cell_lemke.cells import (
 )
 from stiction.solvers.contact.cell_lemke.precision import largest_of
 from stiction.solvers.contact.cell_lemke.runs import velocity_dot
-from stiction.solvers.contact.cell_lemke.tolerances import LOST, REFACTOR, ROUNDING, SAFE, STANDING
+from stiction.solvers.contact.cell_lemke.tolerances import LOST, REFACTOR, SAFE, STANDING
+from stiction.solvers.tolerances import ROUNDING
 
 NOTHING, ARTIFICIAL = -1, -2  # what blocks, besides the watched quantities
 
@@ -109,6 +110,7 @@ def normal_velocities(contacts, watch, x, out):
     segments, normals, groups = contacts.segments, contacts.normals, watch.groups
     g, first = 0, 0
     while first < len(out):
+        # One group: contacts that touch the same velocities.
         end = groups[g + 1]
         part = out[first:end]
         for i in range(len(part)):

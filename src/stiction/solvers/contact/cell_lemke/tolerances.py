@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from stiction.solvers.tolerances import ENOUGH, ROUNDING, SOLVE_ERROR
+
 EPS = float(np.finfo(np.float64).eps)
 
 # The ratio test
 
 # How far a watched quantity may overshoot zero (Harris). Larger: answers violate the law by more than `ACCEPT`.
 # Smaller: fewer candidates to choose a fast one from, so pivots are smaller and redundant contacts make paths fail.
-SLACK = 1e-10
-# The same in units of the largest unknown, whose rounding is visible in every quantity; smaller, and enormous impulses
-# (mass ratios of 1e6) end in pivots on noise. It also ends `polish`: nothing below it is left to gain.
-ROUNDING = 1e-15
+SLACK = ENOUGH
+# `ROUNDING` is the same in units of the largest unknown, whose rounding is visible in every quantity: without it,
+# enormous impulses (mass ratios of 1e6) end in pivots on noise. It also ends `polish`: nothing below is left to gain.
+
 # Quantities that fall slower do not block, in units of the fastest unknown. Smaller: pivots on rounding, singular
 # bases. Larger: slow quantities are overlooked and the path is lost.
-SLOW = 1e-10
+SLOW = SLACK
 # If z0 falls slower it stands still, in the same units: it cannot leave, and the path is a ray if nothing else blocks.
 # Larger: steep paths near their end are called rays. Smaller: rounding of the rate ends a path that does not end.
-STANDING = 1e-14
+STANDING = SOLVE_ERROR
 # A ratio and the bound that it is compared with differ by two roundings; without it the last candidate can be missed.
 SAFE = 1.0 + 2.0 * EPS
 
@@ -31,7 +33,7 @@ SAFE = 1.0 + 2.0 * EPS
 
 # Residual above which the unknowns are corrected, and natural map above which the final basis is polished: what a good
 # inverse leaves. Smaller: every pivot corrects rounding. Larger: errors reach the ratio test.
-REFINE = 1e-13
+REFINE = 10.0 * SOLVE_ERROR
 # Residual at which the corrected inverse is rebuilt. Smaller: more inversions of O(k³). Larger: the drift approaches
 # `SLACK`, and the wrong quantity blocks.
 REFACTOR = 100.0 * REFINE

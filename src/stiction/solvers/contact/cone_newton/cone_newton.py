@@ -80,8 +80,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
 from stiction.solvers.contact.cone_newton.walk import balance, keep_better, walk
 from stiction.solvers.contact.cone_newton.working_set import few, group
 from stiction.solvers.contact.delassus import corrected
-from stiction.solvers.contract import STATUS, ContactProposal, Contract
-from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED
+from stiction.solvers.contract import MAX_ITERATIONS, SOLVED, STATUS, ContactProposal, Contract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -25,7 +25,7 @@ from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_row, row_dot
 from stiction.solvers.contact.contact_pivot.pressing import press_contacts, press_sizes
 from stiction.solvers.contact.contact_pivot.tolerances import AT_REST, BOUND_NOISE, HELD, RETURNS, ROUNDS, VIOLATED
-from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED, STALLED
+from stiction.solvers.contract import MAX_ITERATIONS, SOLVED, STALLED
 
 RELEASED, FOR_GOOD = 1, 2
 
@@ -69,7 +69,7 @@ def binding_sizes(n: int, m: int) -> tuple[int, int]:
 
 
 @kernel
-def carve(rows, segments, bias, free, impulse, floats, ints):
+def binding_views(rows, segments, bias, free, impulse, floats, ints):
     """Views of the workspace; projected normals reach over all m velocities."""
     n, m = len(bias), len(free)
     t = views(n, m, rows, segments, bias, free, impulse, floats, ints)
@@ -85,7 +85,7 @@ def without_slip(rows, segments, bias, free, warm, limit, floats, ints, impulse)
     warm: whether `impulse` holds a start
     """
     n = len(bias)
-    t = carve(rows, segments, bias, free, impulse, floats, ints)
+    t = binding_views(rows, segments, bias, free, impulse, floats, ints)
 
     # Nothing to do if all contacts separate by themselves.
     if lifts_off(t):

@@ -22,7 +22,8 @@ from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_row, row_dot
 from stiction.solvers.contact.contact_pivot.tolerances import DEPENDENT, DOUBTFUL, NOISE, TRUSTED
-from stiction.solvers.lcp.principal import MAX_ITERATIONS, RAY, SINGULAR, SOLVED
+from stiction.solvers.contract import MAX_ITERATIONS, RAY, SINGULAR, SOLVED
+from stiction.solvers.lcp.tolerances import pivot_limit
 
 
 class Pressing(NamedTuple):
@@ -45,7 +46,7 @@ class Pressing(NamedTuple):
     place: Array[Ints, "n"]  # among the members, or -1
 
 
-press_sizes, carve = layout(Pressing, "n", "m", most="min(n, m) + 1")
+press_sizes, press_views = layout(Pressing, "n", "m", most="min(n, m) + 1")
 
 
 @kernel
@@ -55,8 +56,9 @@ def press_contacts(normals, segments, bias, free, start, limit, floats, ints, z,
     start: (n,) impulses to begin from, or empty
     limit: pivots of Algorithm 1
     """
+    # Squared lengths of the rows.
     n, m = len(z), len(x)
-    t = carve(n, m, normals, segments, bias, free, x, z, floats, ints)
+    t = press_views(n, m, normals, segments, bias, free, x, z, floats, ints)
     for i in range(n):
         t.size[i] = dot(normals[i], normals[i], normals.shape[1])
 
@@ -65,7 +67,7 @@ def press_contacts(normals, segments, bias, free, start, limit, floats, ints, z,
     status, pivots = algorithm_1(t, begin(t, start), limit)
     if status != SOLVED:
         release_all(t)
-        status, more = keller(t, 100 * min(n, m) + 200)
+        status, more = keller(t, pivot_limit(min(n, m)))
         pivots += more
     return status, pivots
 
@@ -84,7 +86,7 @@ def begin(t, start):
     k = 0
     for i in range(len(start)):
         if start[i] > 0.0 and k < len(t.members) - 1:
-            left = leave_of(t, k, i)
+            left = orthogonalize(t, k, i)
             if left > TRUSTED * TRUSTED * t.size[i]:
                 k = join(t, k, i, left)
     if k > 0:
@@ -162,7 +164,7 @@ def algorithm_1(t, k, limit):
         # Lines 32–33: the row joins. Raising its impulse by one, with w of the members held at zero, raises its w by
         # `left`. A dependent row cannot be brought to zero.
         if row >= 0:
-            left = leave_of(t, k, row)
+            left = orthogonalize(t, k, row)
             if not left > DEPENDENT * DEPENDENT * t.size[row]:
                 return SINGULAR, pivots
             back_substitute(t, k)
@@ -211,7 +213,7 @@ def keller(t, limit):
         while True:
             # Longest step: until w of the row is zero, or the first member's impulse is. A dependent row with nothing
             # in its way shows that no solution exists.
-            left = leave_of(t, k, row)
+            left = orthogonalize(t, k, row)
             back_substitute(t, k)
             independent = left > DEPENDENT * DEPENDENT * t.size[row]
             step, blocking = (-t.w[row] / left if independent else np.inf), -1
@@ -240,7 +242,7 @@ def keller(t, limit):
 
 
 @kernel
-def leave_of(t, k, row):
+def orthogonalize(t, k, row):
     """Orthogonalise a row against Q: sets `rest` and its components `along`; returns the squared length of the rest."""
     # Gram–Schmidt.
     m = len(t.x)
@@ -266,7 +268,7 @@ def leave_of(t, k, row):
 
 @kernel
 def join(t, k, row, left):
-    """Add a row after `leave_of`: `rest`, normalised, becomes the last row of Q. Returns the number of members."""
+    """Add a row after `orthogonalize`: `rest`, normalised, becomes the last row of Q. Returns the number of members."""
     length = left**0.5
     for j in range(len(t.x)):
         t.basis[k, j] = t.rest[j] / length

@@ -19,14 +19,13 @@ from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.anderson import Memory, combine, remember
 from stiction.solvers.contact.cone_newton.tolerances import ROUNDING, SWEEPS_KEPT, TRUST
+from stiction.solvers.contact.splitting.tolerances import STICKY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.box_friction import BoxForm
     from stiction.solvers.contract import Solver
-
-STICKY = 1e-6  # least proximal weight of the pass without friction bounds
 
 
 class Passes:
@@ -67,7 +66,7 @@ class Passes:
         Its rows are equations and may contradict each other or be redundant, which the proximal term settles.
         """
         form = self.form
-        problem, last = form.joint_problem(np.full(form.n, np.inf)), np.zeros(int(form.hears.sum()))
+        problem, last = form.joint_problem(np.full(form.n, np.inf)), np.zeros(int(form.responsive.sum()))
         z = self.ask(problem, last, max(self.proximal, STICKY))
         return np.zeros((form.n, 3)) if z is None else form.with_all(z)
 
@@ -75,13 +74,13 @@ class Passes:
         """One pass; None if the inner solver has no answer."""
         form, n = self.form, self.form.n
         if self.joint:
-            z = self.ask(form.joint_problem(p[:, 0]), p.T.ravel()[form.hears], self.proximal)
+            z = self.ask(form.joint_problem(p[:, 0]), p.T.ravel()[form.responsive], self.proximal)
             return None if z is None else form.with_all(z)
-        z = self.ask(form.normal_problem(p), p[form.hears[:n], 0], self.proximal)
+        z = self.ask(form.normal_problem(p), p[form.responsive[:n], 0], self.proximal)
         if z is None:
             return None
         p = form.with_normal(p, z)
-        z = self.ask(form.friction_problem(p), p[:, 1:].T.ravel()[form.hears[n:]], self.proximal)
+        z = self.ask(form.friction_problem(p), p[:, 1:].T.ravel()[form.responsive[n:]], self.proximal)
         return None if z is None else form.with_friction(p, z)
 
     def ask(self, problem: BoxLCP, last: NDArray[np.float64], proximal: float) -> NDArray[np.float64] | None:

@@ -26,6 +26,7 @@ from stiction.errors import InvalidProblem
 from stiction.problems.box_friction import BoxForm, box_form, is_box, turned
 from stiction.problems.contact import ContactProblem
 from stiction.solutions.status import Status
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
 from stiction.solvers.contact.cone_newton.tolerances import (
     CORRECTIONS,
     LEAST_RESIDUAL,
@@ -36,6 +37,14 @@ from stiction.solvers.contact.cone_newton.tolerances import (
 from stiction.solvers.contact.delassus import corrected
 from stiction.solvers.contact.splitting.newton import box_newton, sizes
 from stiction.solvers.contact.splitting.passes import Passes
+from stiction.solvers.contact.splitting.tolerances import (
+    ACCELERATED_PASSES,
+    FIRST_PASSES,
+    MORE_PASSES,
+    PULLS,
+    SOFTNESS,
+    STAGES,
+)
 from stiction.solvers.contract import ContactProposal, Contract
 from stiction.solvers.lcp.keller import Keller
 
@@ -47,10 +56,6 @@ if TYPE_CHECKING:
 
 FIRST = ("frictionless", "sticky")
 ACCELERATE = ("newton", "anderson", None)
-FIRST_PASSES, MORE_PASSES, ACCELERATED_PASSES = 3, 20, 40  # before Newton's method, when it begins and begins again
-STAGES = 4  # of a round: afresh; more passes; accelerated passes; a perturbation
-PULLS = (1.0, 1e4, 0.0, 1e3)  # of the proximal term, round by round
-SOFTNESS = (0.01, 0.001, 0.1)  # of Newton's method, in turn
 SHOWN = 30  # passes whose violation is listed in the trace
 
 
@@ -86,8 +91,8 @@ class Splitting:
     accelerate: str | None = "newton"
     max_passes: int = 100
     max_cycles: int = 80
-    max_steps: int = 80
-    tolerance: float = 1e-10
+    max_steps: int = ConeNewton.max_steps
+    tolerance: float = ConeNewton.tolerance
 
     contract: ClassVar[Contract] = BoxContract(
         matrix="contact",
@@ -129,7 +134,7 @@ class Splitting:
 
         passes, steps = corrected(problem, solve, best, CORRECTIONS, NEGLIGIBLE)
         status = Status.SOLVED if passes.done else Status.MAX_ITERATIONS
-        trace = told(history, passes.failures, steps)
+        trace = trace_of(history, passes.failures, steps)
         impulse = form.impulse(passes.best)
         return ContactProposal(status, len(history) + steps, impulse, trace=trace, history=np.array(history))
 
@@ -165,7 +170,7 @@ class Splitting:
                 p = passes.run_accelerated(passes.best, ACCELERATED_PASSES)
             else:
                 p = passes.run(perturbed(passes.best, 1.0, cycle), FIRST_PASSES)
-            p, count = self._newton(form, p, stretch, SOFTNESS[cycle % 3], MARGIN * passes.enough)
+            p, count = self._newton(form, p, stretch, SOFTNESS[cycle % len(SOFTNESS)], MARGIN * passes.enough)
             passes.keep(p)
             steps += count
         return passes, steps
@@ -208,7 +213,7 @@ def perturbed(p: NDArray[np.float64], part: float, seed: int) -> NDArray[np.floa
     return p
 
 
-def told(history: list[float], failures: int, steps: int) -> tuple[str, ...]:
+def trace_of(history: list[float], failures: int, steps: int) -> tuple[str, ...]:
     """Lines of the trace: passes, Newton steps, violations, failures."""
     lines = [f"{len(history)} passes, {steps} Newton steps"]
     if history:
