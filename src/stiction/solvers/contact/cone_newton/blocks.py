@@ -1,272 +1,314 @@
-"""LU factors of A = I + sum of L_iᵀ G_i L_i for free bodies: 6 × 6 blocks, for each body and each pair that touches.
+"""LU factors of A = I + sum of L_iᵀ G_i L_i by fronts (see `elimination`): assembly, factors, solution.
 
-Bodies are eliminated in the order of minimum degree: next is the one with the fewest neighbours left, which then become
-neighbours of each other. Only blocks that are nonzero at first or fill in are stored. Pivots are sought within the
-diagonal blocks, not across bodies, so that the order is kept; the caller corrects the loss of digits by refinement.
+Front after front, in place: the rows of its velocities and, transposed, the columns below them are two panels whose
+rows are long, so that all arithmetic goes along them. Pivots are sought among the velocities of a front, not across
+fronts, so that the order is kept; the caller corrects the loss of digits by refinement.
 """
 
 from __future__ import annotations
 
-from typing import Annotated as Array
-from typing import NamedTuple
-
 from stiction.arrays.compiled import kernel, sums
-from stiction.arrays.layout import Floats, Ints, layout
-from stiction.arrays.vectors import column, inner
+from stiction.arrays.dense import dot, subtract_multiple
+from stiction.arrays.layout import cut
+from stiction.arrays.vectors import column, inner, put_column
+from stiction.solvers.contact.cone_newton.elimination import blocks_of
 from stiction.solvers.contact.cone_newton.slope import through
 
-SIZE = 6
-
-
-class Blocks(NamedTuple):
-    """Sparsity pattern and values of the blocks, by bodies; empty if the velocities are not those of free bodies."""
-
-    order: Array[Ints, "b"]  # bodies in the order of elimination
-    begin: Array[Ints, "b + 1"]  # start of the neighbours of order[k] in `later`
-    later: Array[Ints, "b * b"]  # neighbours of a body that are eliminated after it
-    table: Array[Ints, "b", "b"]  # number of a block, -1 where there is none
-    values: Array[Floats, "b * b", 6, 6]
-    count: Array[Ints, 1]  # type: ignore[assignment]  # blocks that are used
-
-
-layout(Blocks, "b")
-
 
 @kernel
-def of_free_bodies(segments, m):
-    """Whether there are several bodies and each run of velocities of a contact is one whole body, or empty."""
-    if m < 2 * SIZE or m % SIZE != 0:
-        return False
-    for i in range(len(segments)):
-        for s in range(0, 4, 2):
-            if segments[i, s] % SIZE != 0 or (segments[i, s + 1] != SIZE and segments[i, s + 1] != 0):
-                return False
-    return True
-
-
-@kernel
-def order_bodies(segments, blocks):
-    """Minimum-degree order and sparsity pattern, including fill: sets all fields but the values."""
-    table, order, begin, later = blocks.table, blocks.order, blocks.begin, blocks.later
-    b = len(order)
-
-    # Neighbours: 0 where two bodies share a contact, -1 elsewhere.
-    for i in range(b):
-        for j in range(b):
-            table[i, j] = -1
-    for i in range(len(segments)):
-        if segments[i, 1] > 0 and segments[i, 3] > 0:
-            first, second = segments[i, 0] // SIZE, segments[i, 2] // SIZE
-            table[first, second] = table[second, first] = 0
-    # While bodies are left, the diagonal holds their number of neighbours; then -1.
-    for i in range(b):
-        degree = 0
-        for j in range(b):
-            if j != i and table[i, j] == 0:
-                degree += 1
-        table[i, i] = degree
-
-    # Eliminate the body of least degree; its remaining neighbours are those eliminated after it.
-    size, number = 0, 0
-    for k in range(b):
-        body, degree = -1, b
-        for i in range(b):
-            if 0 <= table[i, i] < degree:
-                body, degree = i, table[i, i]
-        order[k], begin[k] = body, size
-        for j in range(b):
-            if j != body and table[body, j] == 0 and table[j, j] >= 0:
-                later[size] = j
-                size += 1
-
-        # Elimination connects these neighbours with each other: fill.
-        table[body, body] = -1
-        for x in range(begin[k], size):
-            i = later[x]
-            table[i, i] -= 1
-            for y in range(begin[k], x):
-                j = later[y]
-                if table[i, j] < 0:
-                    table[i, j] = table[j, i] = 0
-                    table[i, i] += 1
-                    table[j, j] += 1
-
-    # Number the blocks in the order in which the factorisation uses them.
-    begin[b] = size
-    for k in range(b):
-        i = order[k]
-        table[i, i] = number
-        number += 1
-        for x in range(begin[k], begin[k + 1]):
-            j = later[x]
-            table[i, j], table[j, i] = number, number + 1
-            number += 2
-    blocks.count[0] = number
+def panels(blocks, f):
+    """The rows of a front, of its own velocities and of those left; and the columns below them, transposed."""
+    s, w, begin = blocks.base[f + 1] - blocks.base[f], blocks.width[f], blocks.panel[f]
+    return cut(blocks.values, begin, (s, w)), cut(blocks.values, begin + s * w, (s, w - s))
 
 
 @kernel
 def clear(blocks):
     """A = I."""
-    values = blocks.values
-    for k in range(blocks.count[0]):
-        for i in range(SIZE):
-            for j in range(SIZE):
-                values[k, i, j] = 0.0
-    for body in range(len(blocks.order)):
-        D = values[blocks.table[body, body]]
-        for i in range(SIZE):
-            D[i, i] = 1.0
+    for k in range(blocks.panel[blocks.total[1]]):
+        blocks.values[k] = 0.0
+    for f in range(blocks.total[1]):
+        U, _ = panels(blocks, f)
+        for k in range(len(U)):
+            U[k, k] = 1.0
+
+
+@kernel
+def find_columns(blocks, f):
+    """Set `column` of each block of a front: where it begins among the columns of its rows."""
+    at = 0
+    for z in range(blocks.begin[f], blocks.begin[f + 1]):
+        block = blocks.members[z]
+        blocks.column[block] = at
+        at += blocks.size[block]
 
 
 @kernel
 def add_law(rows, segment, slope, i, zero, blocks):
     """A += Lᵀ slope L of contact i."""
-    table, values = blocks.table, blocks.values
-    first, second = segment[0] // SIZE, segment[2] // SIZE
+    own, front, size = blocks.own, blocks.front, blocks.size
+    count = blocks_of(rows, segment, blocks, own)
+    sort(own, count, blocks.place)
+    L, G = gather_rows(rows, segment, slope, i, count, zero, blocks)
 
-    # First body, second body, and the coupling between them.
-    length = segment[1]
-    if length > 0:
-        add_product(rows, 0, slope, i, 0, zero, values[table[first, first]])
-    if segment[3] > 0:
-        add_product(rows, length, slope, i, length, zero, values[table[second, second]])
-        if length > 0:
-            add_product(rows, 0, slope, i, length, zero, values[table[first, second]])
-            add_product(rows, length, slope, i, 0, zero, values[table[second, first]])
-
-
-@sums
-def add_product(rows, first, slope, i, second, zero, block):
-    """block += Rᵀ slope S of contact i, R and S its rows from these places on."""
-    for j in range(SIZE):
-        a = through(slope, i, column(rows, first + j, zero))
-        row = block[j]
-        for k in range(SIZE):
-            row[k] += inner(a, column(rows, second + k, zero))
+    # Each block's rows, with all blocks of the contact that its front has; columns below the front, transposed.
+    group, f, at = 0, -1, 0
+    for x in range(count):
+        if front[own[x]] != f:
+            group, f, first = x, front[own[x]], at
+            find_columns(blocks, f)
+        (U, T), row = panels(blocks, f), blocks.place[own[x]] - blocks.base[f]
+        other = first
+        for y in range(group, count):
+            add_product(G, at, size[own[x]], L, other, size[own[y]], zero, U, row, blocks.column[own[y]])
+            if front[own[y]] != f:
+                place = blocks.column[own[y]] - len(U)
+                add_product(L, at, size[own[x]], G, other, size[own[y]], zero, T, row, place)
+            other += size[own[y]]
+        at += size[own[x]]
 
 
 @kernel
-def factor_blocks(blocks, pivots):
-    """A = L U in place; False if a diagonal block is singular. pivots: (6 b,) row exchanges within each body."""
-    order, begin, later, table, values = blocks.order, blocks.begin, blocks.later, blocks.table, blocks.values
-    for k in range(len(order)):
-        # Factor the diagonal block.
-        body = order[k]
-        D, own = values[table[body, body]], pivots[SIZE * body : SIZE * body + SIZE]
-        if not factor_block(D, own):
-            return False
+def sort(own, count, place):
+    """Sort blocks by the order of elimination."""
+    for z in range(1, count):
+        block, y = own[z], z
+        while y > 0 and place[own[y - 1]] > place[block]:
+            own[y] = own[y - 1]
+            y -= 1
+        own[y] = block
 
-        # Row of U, then column of L; update the blocks that remain.
-        for y in range(begin[k], begin[k + 1]):
-            solve_lower(D, own, values[table[body, later[y]]])
-        for x in range(begin[k], begin[k + 1]):
-            i = later[x]
-            L = values[table[i, body]]
-            solve_upper_from_right(D, L)
-            for y in range(begin[k], begin[k + 1]):
-                j = later[y]
-                subtract_product(L, values[table[body, j]], values[table[i, j]])
+
+@kernel
+def gather_rows(rows, segment, slope, i, count, zero, blocks):
+    """L of a contact with its blocks in this order, and slopeᵀ L; views of the scratch."""
+    d, at = len(rows), 0
+    L, G = blocks.rows[:d], blocks.rows[d:]
+    for x in range(count):
+        # The second run lies behind the first.
+        first, size = blocks.start[blocks.own[x]], blocks.size[blocks.own[x]]
+        within = segment[0] <= first < segment[0] + segment[1]
+        source = first - segment[0] if within else first - segment[2] + segment[1]
+        for k in range(size):
+            v = column(rows, source + k, zero)
+            put_column(L, at + k, v)
+            put_column(G, at + k, through(slope, i, v))
+        at += size
+    return L, G
+
+
+@sums
+def add_product(A, a, rows, B, b, columns, zero, out, row, at):
+    """out += Aᵀ B of these columns of A and B, at this row and column of `out`."""
+    # The same for free bodies, whose loops are unrolled.
+    if rows == 6 and columns == 6:
+        for j in range(6):
+            v, target = column(A, a + j, zero), out[row + j]
+            for k in range(6):
+                target[at + k] += inner(v, column(B, b + k, zero))
+        return
+    for j in range(rows):
+        v, target = column(A, a + j, zero), out[row + j]
+        for k in range(columns):
+            target[at + k] += inner(v, column(B, b + k, zero))
+
+
+@kernel
+def factor_blocks(blocks):
+    """A = L U in place; False if the pivots of a front vanish."""
+    for f in range(blocks.total[1]):
+        U, T = panels(blocks, f)
+        if not factor_front(U, T, blocks.pivots[blocks.base[f] :]):
+            return False
+        if len(U) > 1 or any_entry(U[0], 1):
+            update(blocks, f, U, T)
     return True
 
 
 @kernel
-def factor_block(D, pivots):
-    """P D = L U in place, with the diagonal of U inverted; False if D is singular."""
-    for k in range(SIZE):
+def any_entry(row, first):
+    """Whether a row has nonzero entries from here on: that of dry friction has none."""
+    for k in range(first, len(row)):
+        if row[k] != 0.0:
+            return True
+    return False
+
+
+@kernel
+def factor_front(U, T, pivots):
+    """P D = L R for the square D of the rows U, with the diagonal of R inverted; U = L⁻¹ P U, T = R⁻ᵀ T."""
+    s, w = U.shape
+    for k in range(s):
         # Partial pivoting: exchange rows so that the largest entry is the pivot.
         best = k
-        for i in range(k + 1, SIZE):
-            if abs(D[i, k]) > abs(D[best, k]):
+        for i in range(k + 1, s):
+            if abs(U[i, k]) > abs(U[best, k]):
                 best = i
         pivots[k] = best
-        if not abs(D[best, k]) > 0.0:
+        if not abs(U[best, k]) > 0.0:
             return False
         if best != k:
-            for j in range(SIZE):
-                D[k, j], D[best, j] = D[best, j], D[k, j]
+            for j in range(w):
+                U[k, j], U[best, j] = U[best, j], U[k, j]
 
-        # Eliminate below the pivot.
-        inverse = 1.0 / D[k, k]
-        D[k, k] = inverse
-        for i in range(k + 1, SIZE):
-            factor = D[i, k] * inverse
-            D[i, k] = factor
-            for j in range(k + 1, SIZE):
-                D[i, j] -= factor * D[k, j]
+        # Eliminate below the pivot, and in the transposed columns.
+        inverse = 1.0 / U[k, k]
+        U[k, k] = inverse
+        scale(T[k], inverse)
+        for i in range(k + 1, s):
+            factor = U[i, k] * inverse
+            U[i, k] = factor
+            subtract_multiple(U[i, k + 1 :], factor, U[k, k + 1 :], w - k - 1)
+            subtract_multiple(T[i], U[k, i], T[k], w - s)
     return True
 
 
 @kernel
-def solve_lower(D, pivots, B):
-    """B = L⁻¹ P B."""
-    # Row exchanges, then forward substitution.
-    for k in range(SIZE):
-        best = pivots[k]
-        if best != k:
-            for j in range(SIZE):
-                B[k, j], B[best, j] = B[best, j], B[k, j]
-    for i in range(1, SIZE):
-        for k in range(i):
-            factor = D[i, k]
-            for j in range(SIZE):
-                B[i, j] -= factor * B[k, j]
+def scale(row, factor):
+    """row *= factor."""
+    for j in range(len(row)):
+        row[j] *= factor
 
 
 @kernel
-def solve_upper_from_right(D, B):
-    """B = B U⁻¹."""
-    for i in range(SIZE):
-        for k in range(SIZE):
-            B[i, k] *= D[k, k]
-            factor = B[i, k]
-            for j in range(k + 1, SIZE):
-                B[i, j] -= factor * D[k, j]
+def update(blocks, f, U, T):
+    """Subtract what the elimination of a front changes in later ones."""
+    members, front, size, runs = blocks.members, blocks.front, blocks.size, blocks.own
+    s, z, end = len(U), blocks.left[f], blocks.begin[f + 1]
+    at = 0
+    while z < end:
+        # The blocks that the next of these fronts eliminates.
+        g, group, width = front[members[z]], z, 0
+        find_columns(blocks, g)
+        while group < end and front[members[group]] == g:
+            width += size[members[group]]
+            group += 1
+        V, W = panels(blocks, g)
+
+        # Rows of these, from the first of them on; columns below the front, transposed.
+        count = find_runs(blocks, z, end, at, 0, runs)
+        subtract_rows(blocks, z, group, g, T, at, U, s, count, runs, V)
+        count = find_runs(blocks, group, end, at + width, len(V), runs)
+        subtract_rows(blocks, z, group, g, U, s + at, T, 0, count, runs, W)
+        z = group
+        at += width
+
+
+@kernel
+def find_runs(blocks, begin, end, at, less, runs):
+    """Stretches of these blocks of a front that are together in another, too.
+
+    Each as (column from `at` on, column in the other front less `less`, length). Returns how many there are.
+    """
+    count, next_at = 0, -1
+    for z in range(begin, end):
+        block = blocks.members[z]
+        place, size = blocks.column[block] - less, blocks.size[block]
+        if place == next_at:
+            runs[3 * count - 1] += size
+        else:
+            runs[3 * count], runs[3 * count + 1], runs[3 * count + 2] = at, place, size
+            count += 1
+        next_at = place + size
+        at += size
+    return count
+
+
+@kernel
+def subtract_rows(blocks, z, end, g, A, a, B, b, count, runs, out):
+    """out -= Aᵀ B: for rows of these blocks in front g, columns of A from a on, and runs of columns of B from b on."""
+    for y in range(z, end):
+        block = blocks.members[y]
+        row, size = blocks.place[block] - blocks.base[g], blocks.size[block]
+        for k in range(count):
+            source, target, length = b + runs[3 * k], runs[3 * k + 1], runs[3 * k + 2]
+            j = 0
+            while j + 2 <= size:
+                subtract_two(A, a + j, B, source, length, out[row + j], out[row + j + 1], target)
+                j += 2
+            if j < size:
+                subtract_one(A, a + j, B, source, length, out[row + j], target)
+        a += size
 
 
 @sums
-def subtract_product(L, U, C):
-    """C -= L U."""
-    for i in range(SIZE):
-        l0, l1, l2, l3, l4, l5 = L[i, 0], L[i, 1], L[i, 2], L[i, 3], L[i, 4], L[i, 5]
-        for j in range(SIZE):
-            C[i, j] -= l0 * U[0, j] + l1 * U[1, j] + l2 * U[2, j] + l3 * U[3, j] + l4 * U[4, j] + l5 * U[5, j]
+def subtract_two(A, a, B, b, length, y, z, at):
+    """Of two rows of the same: y -= A_aᵀ B, z -= A_(a+1)ᵀ B."""
+    p, s = 0, len(A)
+    while p + 6 <= s:
+        f0, f1, f2, f3, f4, f5 = A[p, a], A[p + 1, a], A[p + 2, a], A[p + 3, a], A[p + 4, a], A[p + 5, a]
+        g0, g1, g2 = A[p, a + 1], A[p + 1, a + 1], A[p + 2, a + 1]
+        g3, g4, g5 = A[p + 3, a + 1], A[p + 4, a + 1], A[p + 5, a + 1]
+        b0, b1, b2, b3, b4, b5 = B[p], B[p + 1], B[p + 2], B[p + 3], B[p + 4], B[p + 5]
+        for j in range(length):
+            x0, x1, x2, x3, x4, x5 = b0[b + j], b1[b + j], b2[b + j], b3[b + j], b4[b + j], b5[b + j]
+            y[at + j] -= f0 * x0 + f1 * x1 + f2 * x2 + f3 * x3 + f4 * x4 + f5 * x5
+            z[at + j] -= g0 * x0 + g1 * x1 + g2 * x2 + g3 * x3 + g4 * x4 + g5 * x5
+        p += 6
+    while p < s:
+        f0, g0, b0 = A[p, a], A[p, a + 1], B[p]
+        for j in range(length):
+            y[at + j] -= f0 * b0[b + j]
+            z[at + j] -= g0 * b0[b + j]
+        p += 1
+
+
+@sums
+def subtract_one(A, a, B, b, length, y, at):
+    """Of one row of the same."""
+    for p in range(len(A)):
+        f, row = A[p, a], B[p]
+        for j in range(length):
+            y[at + j] -= f * row[b + j]
 
 
 @kernel
-def solve_blocks(blocks, pivots, x):
+def solve_blocks(blocks, x):
     """x = A⁻¹ x from its factors."""
-    order, begin, later, table, values = blocks.order, blocks.begin, blocks.later, blocks.table, blocks.values
+    members, part = blocks.members, blocks.part
 
-    # Forward: within the block, with its row exchanges, then subtracted from later bodies.
-    for k in range(len(order)):
-        at = SIZE * order[k]
-        part, D = x[at : at + SIZE], values[table[order[k], order[k]]]
-        for i in range(SIZE):
-            best = pivots[at + i]
-            part[i], part[best] = part[best], part[i]
-        for i in range(1, SIZE):
-            for j in range(i):
-                part[i] -= D[i, j] * part[j]
-        for z in range(begin[k], begin[k + 1]):
-            j = later[z]
-            subtract_image(values[table[j, order[k]]], part, x[SIZE * j : SIZE * j + SIZE])
+    # Forward: within the front, with its row exchanges, then subtracted from what is left.
+    for f in range(blocks.total[1]):
+        (U, T), pivots = panels(blocks, f), blocks.pivots[blocks.base[f] :]
+        s, w = U.shape
+        gather(blocks, blocks.begin[f], blocks.begin[f + 1], x)
+        for k in range(s):
+            best = pivots[k]
+            part[k], part[best] = part[best], part[k]
+            part[k] -= dot(U[k], part, k)
+        for k in range(s):
+            subtract_multiple(part[s:], part[k], T[k], w - s)
+        spread(blocks, blocks.begin[f], blocks.begin[f + 1], x)
 
-    # Backward: subtract later bodies, then solve within the block.
-    for k in range(len(order) - 1, -1, -1):
-        at = SIZE * order[k]
-        part, D = x[at : at + SIZE], values[table[order[k], order[k]]]
-        for z in range(begin[k], begin[k + 1]):
-            j = later[z]
-            subtract_image(values[table[order[k], j]], x[SIZE * j : SIZE * j + SIZE], part)
-        for i in range(SIZE - 1, -1, -1):
-            for j in range(i + 1, SIZE):
-                part[i] -= D[i, j] * part[j]
-            part[i] *= D[i, i]
+    # Backward: subtract what is left, then solve within the front.
+    for f in range(blocks.total[1] - 1, -1, -1):
+        U, _ = panels(blocks, f)
+        s, w = U.shape
+        gather(blocks, blocks.begin[f], blocks.begin[f + 1], x)
+        for k in range(s - 1, -1, -1):
+            part[k] = (part[k] - dot(U[k, k + 1 :], part[k + 1 :], w - k - 1)) * U[k, k]
+        spread(blocks, blocks.begin[f], blocks.left[f], x)
 
 
-@sums
-def subtract_image(L, x, y):
-    """y -= L x."""
-    x0, x1, x2, x3, x4, x5 = x[0], x[1], x[2], x[3], x[4], x[5]
-    for i in range(SIZE):
-        y[i] -= L[i, 0] * x0 + L[i, 1] * x1 + L[i, 2] * x2 + L[i, 3] * x3 + L[i, 4] * x4 + L[i, 5] * x5
+@kernel
+def gather(blocks, begin, end, x):
+    """Copy the velocities of these blocks into `part`."""
+    at = 0
+    for z in range(begin, end):
+        block = blocks.members[z]
+        first = blocks.start[block]
+        for k in range(blocks.size[block]):
+            blocks.part[at + k] = x[first + k]
+        at += blocks.size[block]
+
+
+@kernel
+def spread(blocks, begin, end, x):
+    """Copy them back."""
+    at = 0
+    for z in range(begin, end):
+        block = blocks.members[z]
+        first = blocks.start[block]
+        for k in range(blocks.size[block]):
+            x[first + k] = blocks.part[at + k]
+        at += blocks.size[block]
