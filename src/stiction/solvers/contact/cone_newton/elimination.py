@@ -14,9 +14,11 @@ from __future__ import annotations
 from typing import Annotated as Array
 from typing import NamedTuple
 
-from stiction.arrays.compiled import kernel
+from stiction.arrays.compiled import in_callers, kernel
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.problems.normal_form import SMALL, touches
+
+AT_ONCE = 4  # contacts of the same blocks that are added to the matrix at once
 
 
 class Elements(NamedTuple):
@@ -55,10 +57,15 @@ class Blocks(NamedTuple):
     width: Array[Ints, "m"]  # w of a front
     panel: Array[Ints, "m + 1"]  # where its panels begin in `values`
     values: Array[Floats, "m * m"]
-    rows: Array[Floats, "2 * d", "width"]  # scratch: L and G L of one contact, in the order of elimination
-    part: Array[Floats, "m"]  # scratch: of a right-hand side, those of a front
+    rows: Array[Floats, "few * d", "width"]  # scratch: L of some contacts, in the order of elimination
+    images: Array[Floats, "few * d", "width"]  # scratch: -Gᵀ L of the same
+    ordered: Array[Floats, "m"]  # scratch: a right-hand side in the order of elimination
+    part: Array[Floats, "m"]  # scratch: what a front needs of it
     column: Array[Ints, "m"]  # scratch: where blocks lie in a front
-    own: Array[Ints, "3 * m"]  # scratch: blocks, or stretches of them
+    own: Array[Ints, "m"]  # scratch: blocks
+    touched: Array[Ints, "m"]  # scratch: those of one contact
+    shared: Array[Ints, "m"]  # scratch: those of the contacts in `rows`
+    runs: Array[Ints, "m", 3]  # scratch: stretches of columns
     mark: Array[Ints, "m + 1"]  # scratch
     pivots: Array[Ints, "m"]  # row exchanges within fronts
     total: Array[Ints, 2]  # how many blocks there are, and fronts
@@ -66,7 +73,7 @@ class Blocks(NamedTuple):
 
 
 layout(Elements, "n", "m", "width")
-layout(Blocks, "n", "d", "m", "width")
+layout(Blocks, "n", "d", "m", "width", few=f"{AT_ONCE}")
 
 
 @kernel
@@ -74,7 +81,8 @@ def order_bodies(rows, segments, blocks):
     """Find blocks, fronts and panels for these contacts."""
     find_blocks(rows, segments, blocks)
     elements = find_elements(rows, segments, blocks)
-    set_degrees(elements, blocks)
+    eliminate_lone(elements, blocks)
+    set_degrees(blocks)
     eliminate(elements, blocks)
     sort_fronts(blocks)
 
@@ -116,6 +124,7 @@ def find_blocks(rows, segments, blocks):
     blocks.total[0] = count
 
 
+@in_callers
 @kernel
 def blocks_of(rows, segment, blocks, found):
     """Write the blocks that a contact touches; return how many there are."""
@@ -183,25 +192,53 @@ def repeats(members, first, top, count):
 
 
 @kernel
-def set_degrees(elements, blocks):
-    """How many velocities each block is coupled with; blocks are put into lists of the same degree."""
-    parts, members, mark, m = blocks.elements, blocks.members, blocks.mark, len(blocks.block)
+def eliminate_lone(elements, blocks):
+    """Fronts of blocks that are in one element only: eliminated first, they fill nothing. They leave their element.
+
+    So dry friction, which has a velocity of its own, and the ends of limbs take no part in the ordering.
+    """
+    parts, members, size, count = blocks.elements, blocks.members, blocks.size, blocks.elements.count
+    fronts, top, place = 0, blocks.begin[0], 0
+    for e in range(elements):
+        # Its lone blocks, then the others.
+        first, last, weight = parts.first[e], parts.last[e], parts.weight[e]
+        before, begin = place, top
+        for z in range(first, last):
+            if count[members[z]] == 1:
+                place = join(members[z], fronts, place, top, blocks)
+                top += 1
+        if top == begin:
+            continue
+        blocks.begin[fronts], blocks.base[fronts], blocks.left[fronts] = begin, before, top
+        for z in range(first, last):
+            if count[members[z]] > 1:
+                members[top] = members[z]
+                top += 1
+        blocks.width[fronts] = weight
+        parts.first[e], parts.last[e], parts.weight[e] = blocks.left[fronts], top, weight - (place - before)
+        fronts += 1
+    blocks.begin[fronts], blocks.base[fronts], blocks.total[1] = top, place, fronts
+
+
+@kernel
+def set_degrees(blocks):
+    """Bound how many velocities each block is coupled with; blocks are put into lists of the same degree."""
+    parts, m, all_velocities = blocks.elements, len(blocks.block), 0
     for k in range(m + 1):
-        parts.least[k], mark[k] = -1, -1
+        parts.least[k], blocks.mark[k] = -1, -1
+    for block in range(blocks.total[0]):
+        all_velocities += blocks.size[block]
+    remaining = all_velocities - blocks.base[blocks.total[1]]
     for block in range(blocks.total[0] - 1, -1, -1):
-        degree, mark[block] = 0, block
+        # Those in one element are eliminated already.
+        degree = 0
         for k in range(parts.where[block], parts.where[block + 1]):
-            e = parts.incident[k]
-            for z in range(parts.first[e], parts.last[e]):
-                other = members[z]
-                if mark[other] != block:
-                    mark[other] = block
-                    degree += blocks.size[other]
-        put_in(block, degree, parts)
-    for k in range(m + 1):
-        mark[k] = -1
+            degree += parts.weight[parts.incident[k]] - blocks.size[block]
+        if parts.count[block] != 1:
+            put_in(block, min(degree, remaining - blocks.size[block]), parts)
 
 
+@in_callers
 @kernel
 def put_in(block, degree, parts):
     """Into the list of this degree, as its first."""
@@ -212,6 +249,7 @@ def put_in(block, degree, parts):
     parts.least[degree] = block
 
 
+@in_callers
 @kernel
 def take_out(block, parts):
     """Out of the list of its degree."""
@@ -229,11 +267,12 @@ def eliminate(elements, blocks):
     """Fronts, in the order of least degree."""
     parts, members, size, own, mark = blocks.elements, blocks.members, blocks.size, blocks.own, blocks.mark
     weight, beyond, incident, where, count = parts.weight, parts.beyond, parts.incident, parts.where, parts.count
-    b, top, fronts, least, done, remaining = blocks.total[0], blocks.begin[0], 0, 0, 0, 0
-    blocks.base[0] = 0
-    for k in range(b):
+    fronts, least, remaining = blocks.total[1], 0, 0
+    top = blocks.begin[fronts]
+    for k in range(blocks.total[0]):
         remaining += size[k]
-    while done < b:
+    remaining -= blocks.base[fronts]
+    while remaining > 0:
         # The next block, and all that it is coupled with; its elements become one.
         while parts.least[least] < 0:
             least += 1
@@ -284,7 +323,6 @@ def eliminate(elements, blocks):
                 parts.after[other] = far
 
         # The others are left, in the new element; bounds of their degrees.
-        done += top - blocks.begin[fronts]
         remaining -= place - blocks.base[fronts]
         blocks.left[fronts] = top
         for x in range(found):
@@ -305,6 +343,7 @@ def eliminate(elements, blocks):
     blocks.total[1] = fronts
 
 
+@in_callers
 @kernel
 def join(block, front, place, top, blocks):
     """Let a block be eliminated in this front; return the place after it."""

@@ -11,8 +11,16 @@ from typing import NamedTuple
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.layout import Floats, Ints, layout
-from stiction.solvers.contact.cone_newton.blocks import add_law, clear, factor_blocks, solve_blocks
-from stiction.solvers.contact.cone_newton.elimination import Blocks
+from stiction.solvers.contact.cone_newton.blocks import (
+    add_gathered,
+    begin_group,
+    clear,
+    factor_blocks,
+    gather_rows,
+    same_blocks,
+    solve_blocks,
+)
+from stiction.solvers.contact.cone_newton.elimination import AT_ONCE, Blocks, blocks_of
 
 OPEN, STICK, SLIP = 0, 1, 2
 
@@ -34,15 +42,32 @@ layout(System, "n", "d", "m", "width")
 @kernel
 def solve_system(contacts, system):
     """right = matrix⁻¹ right; False if the matrix is singular. Its factors are kept for `solve_again`."""
-    # An open contact has no slope.
-    clear(system.blocks)
-    for i in range(len(system.mode)):
-        if system.mode[i] != OPEN:
-            add_law(contacts.rows[i], contacts.segments[i], system.slope, i, contacts.zero, system.blocks)
+    assemble(contacts, system)
     regular = factor_blocks(system.blocks)
     if regular:
         solve_again(system, system.right)
     return regular
+
+
+@kernel
+def assemble(contacts, system):
+    """I + sum of L_iᵀ slope_i L_i; an open contact has no slope."""
+    # Contacts in a row that touch the same blocks are added at once, a few at most.
+    blocks, d, held, count = system.blocks, len(contacts.zero), 0, 0
+    clear(blocks)
+    for i in range(len(system.mode)):
+        if system.mode[i] == OPEN:
+            continue
+        found = blocks_of(contacts.rows[i], contacts.segments[i], blocks, blocks.touched)
+        if held == AT_ONCE or not same_blocks(blocks, found, count):
+            add_gathered(blocks, held * d, count)
+            begin_group(blocks, found)
+            held, count = 0, found
+        gather_rows(
+            contacts.rows[i], contacts.segments[i], system.slope, i, held * d, count, contacts.zero, blocks
+        )  # fmt: skip
+        held += 1
+    add_gathered(blocks, held * d, count)
 
 
 @kernel
