@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from stiction.arrays.compiled import workspace
 from stiction.arrays.layout import layout
 from stiction.arrays.vectors import THREE
-from stiction.solvers.contact.cone_newton.elimination import order_bodies
+from stiction.solvers.contact.cone_newton.elimination import PANEL, PLACE, Elements, order_bodies
 from stiction.solvers.contact.cone_newton.one_contact import Contacts
 from stiction.solvers.contact.cone_newton.system import OPEN, System, solve_again, solve_system
 
-sizes, views = layout(System, "n", "d", "m", "width")
+
+
+class Work(NamedTuple):
+    system: System
+    elements: Elements
+
+
+sizes, views = layout(Work, "n", "d", "m", "width")
 
 
 def segments_of(pairs):
@@ -39,13 +48,13 @@ def contacts_of(segments, rng):
 def system_of(contacts, m, rng, stiffness=10.0):
     """Unsymmetric slopes as of sliding contacts, positive definite ones as of sticking; some contacts open."""
     n, _, width = contacts.rows.shape
-    system = views(n, 3, m, width, *workspace(*sizes(n, 3, m, width)))
+    system, elements = views(n, 3, m, width, *workspace(*sizes(n, 3, m, width)))
     system.slope[:] = stiffness * np.abs(rng.normal(size=(n, 6)))
     system.slope[:, 4] = 0.0
     system.slope[:, 1:3] *= rng.choice([-0.3, 0.0, 0.3], (n, 2))
     system.mode[:] = rng.integers(0, 3, n)
     system.right[:] = rng.normal(size=m)
-    order_bodies(contacts.rows, contacts.segments, system.blocks)
+    order_bodies(contacts.rows, contacts.segments, system.blocks, elements)
     return system
 
 
@@ -118,18 +127,19 @@ def test_trees_beside_free_bodies_are_solved(trees):
 
 @pytest.mark.parametrize("dry", [1, 3])
 def test_velocities_of_dry_friction_fill_nothing(dry):
-    """Each is the normal of one contact alone, which pushes one of two bodies along one tangent."""
-    core = 12
+    """Each is the normal of one contact alone, which pushes one of seven bodies along one tangent."""
+    core = 42
     m = core + dry
     for seed in range(8):
         rng = np.random.default_rng(seed)
         own = np.array([[6 * (k % 2), 6, core + k, 1] for k in range(dry)])
-        contacts = contacts_of(np.concatenate([segments_of(graph(2, seed)), own]), rng)
+        contacts = contacts_of(np.concatenate([segments_of(graph(7, seed)), own]), rng)
         contacts.rows[-dry:] = 0.0
         contacts.rows[-dry:, 1, :6] = rng.normal(size=(dry, 6))
         contacts.rows[-dry:, 0, 6] = 1.0 + np.arange(dry)
         system = system_of(contacts, m, rng)
-        assert entries(system) == core * core + dry + 2 * 6 * dry
+        without = contacts_of(contacts.segments[:-dry], rng)
+        assert entries(system) == entries(system_of(without, core, rng)) + dry * (1 + 2 * 6)
         check(contacts, system, m)
 
 
@@ -156,19 +166,19 @@ def ordered(pairs, bodies):
 
 def entries(system):
     """Of the factors."""
-    return system.blocks.panel[system.blocks.total[1]]
+    return system.blocks.fronts[system.blocks.total[1], PANEL]
 
 
 def test_a_stack_is_not_filled():
     system = ordered([(b - 1, b) for b in range(20)], 20)
     assert entries(system) == 36 * (20 + 2 * 19)
-    order = sorted(system.blocks.place[:20])
+    order = sorted(system.blocks.table[:20, PLACE])
     assert order == list(range(0, 120, 6))
 
 
 def test_the_centre_of_a_star_is_eliminated_last_or_next_to_last():
     system = ordered([(0, b) for b in range(1, 9)], 9)
-    assert system.blocks.place[0] >= 6 * 7
+    assert system.blocks.table[0, PLACE] >= 6 * 7
     assert entries(system) == 36 * (9 + 2 * 8)
 
 

@@ -12,6 +12,20 @@ from stiction.arrays.dense import dot
 from stiction.arrays.layout import cut
 from stiction.arrays.tiles import subtract_product
 from stiction.arrays.vectors import column, negative, put_column
+from stiction.solvers.contact.cone_newton.elimination import (
+    BASE,
+    BEGIN,
+    FRONT,
+    LAST,
+    LEFT,
+    ORDERED,
+    PANEL,
+    PLACE,
+    SIZE,
+    START,
+    TOUCHED,
+    WIDTH,
+)
 from stiction.solvers.contact.cone_newton.slope import through
 
 SIX, THREE = 6, 3  # velocities of a free body, in space and in the plane, for which loops are unrolled
@@ -21,14 +35,14 @@ SIX, THREE = 6, 3  # velocities of a free body, in space and in the plane, for w
 @kernel
 def panels(blocks, f):
     """The rows of a front, of its own velocities and of those left; and the columns below them, transposed."""
-    s, w, begin = blocks.base[f + 1] - blocks.base[f], blocks.width[f], blocks.panel[f]
+    s, w, begin = blocks.fronts[f + 1, BASE] - blocks.fronts[f, BASE], blocks.fronts[f, WIDTH], blocks.fronts[f, PANEL]
     return cut(blocks.values, begin, (s, w)), cut(blocks.values, begin + s * w, (s, w - s))
 
 
 @kernel
 def clear(blocks):
     """A = I."""
-    for k in range(blocks.panel[blocks.total[1]]):
+    for k in range(blocks.fronts[blocks.total[1], PANEL]):
         blocks.values[k] = 0.0
     for f in range(blocks.total[1]):
         U, _ = panels(blocks, f)
@@ -41,10 +55,10 @@ def clear(blocks):
 def find_columns(blocks, f):
     """Set `column` of each block of a front: where it begins among the columns of its rows."""
     at = 0
-    for z in range(blocks.begin[f], blocks.begin[f + 1]):
+    for z in range(blocks.fronts[f, BEGIN], blocks.fronts[f + 1, BEGIN]):
         block = blocks.members[z]
         blocks.column[block] = at
-        at += blocks.size[block]
+        at += blocks.table[block, SIZE]
 
 
 @in_callers
@@ -54,7 +68,7 @@ def same_blocks(blocks, found, count):
     if found != count:
         return False
     for k in range(count):
-        if blocks.touched[k] != blocks.shared[k]:
+        if blocks.lists[TOUCHED, k] != blocks.lists[LAST, k]:
             return False
     return True
 
@@ -62,12 +76,12 @@ def same_blocks(blocks, found, count):
 @in_callers
 @kernel
 def begin_group(blocks, count):
-    """Begin to gather contacts of these blocks: `own` has them in the order of elimination."""
-    own, place = blocks.own, blocks.place
+    """Begin to gather contacts of the blocks that were found, which are put in the order of elimination."""
+    own, table = blocks.lists[ORDERED], blocks.table
     for z in range(count):
-        block, y = blocks.touched[z], z
-        blocks.shared[z] = block
-        while y > 0 and place[own[y - 1]] > place[block]:
+        block, y = blocks.lists[TOUCHED, z], z
+        blocks.lists[LAST, z] = block
+        while y > 0 and table[own[y - 1], PLACE] > table[block, PLACE]:
             own[y] = own[y - 1]
             y -= 1
         own[y] = block
@@ -77,11 +91,10 @@ def begin_group(blocks, count):
 @kernel
 def gather_rows(rows, segment, slope, i, row, count, zero, blocks):
     """Write L of contact i, with its blocks in this order, and -slopeᵀ L into the scratch, from this row on."""
-    at = 0
-    L, G = blocks.rows[row:], blocks.images[row:]
+    own, L, G, at = blocks.lists[ORDERED], blocks.rows[0, row:], blocks.rows[1, row:], 0
     for x in range(count):
         # The second run lies behind the first.
-        first, size = blocks.start[blocks.own[x]], blocks.size[blocks.own[x]]
+        first, size = blocks.table[own[x], START], blocks.table[own[x], SIZE]
         within = segment[0] <= first < segment[0] + segment[1]
         source = first - segment[0] if within else first - segment[2] + segment[1]
         for k in range(size):
@@ -95,56 +108,56 @@ def gather_rows(rows, segment, slope, i, row, count, zero, blocks):
 @kernel
 def add_gathered(blocks, height, count):
     """A += Lᵀ slope L of the contacts gathered, which have so many rows and blocks."""
-    own, front, L, G = blocks.own, blocks.front, blocks.rows, blocks.images
-    # Each front that eliminates some of them: rows of these, from the first of them on; columns below, transposed.
+    own, table, L, G = blocks.lists[ORDERED], blocks.table, blocks.rows[0], blocks.rows[1]
+    # Each front that eliminates some of them takes what these have with all that come later.
     x, at = 0, 0
     while x < count:
-        f, end, width = front[own[x]], x, 0
+        f = table[own[x], FRONT]
         find_columns(blocks, f)
-        while end < count and front[own[end]] == f:
-            width += blocks.size[own[end]]
-            end += 1
         U, T = panels(blocks, f)
-        runs = find_runs(blocks, own, x, count, at, 0)
-        subtract_rows(blocks, own, x, end, f, G, at, L, 0, height, runs, U)
-        runs = find_runs(blocks, own, end, count, at + width, len(U))
-        subtract_rows(blocks, own, x, end, f, L, at, G, 0, height, runs, T)
-        x = end
-        at += width
+        rows, columns = find_runs(blocks, own, x, count, at, len(U))
+        subtract_outer(blocks.runs, rows, columns, G, 0, L, 0, height, U, T)
+        while x < count and table[own[x], FRONT] == f:
+            at += blocks.table[own[x], SIZE]
+            x += 1
 
 
 @in_callers
 @kernel
-def find_runs(blocks, members, begin, end, at, less):
+def find_runs(blocks, members, begin, end, at, s):
     """Set `runs`: stretches of these blocks, side by side from column `at` on, that are so in a front, too.
 
-    Each as (first column, that in the front less `less`, length). Returns how many there are.
+    Each as (first column, that in the front, length). Returns how many there are among the s velocities that the front
+    eliminates, and how many in all.
     """
-    count, following, runs = 0, -1, blocks.runs
+    rows, count, following, runs = 0, 0, -1, blocks.runs
     for z in range(begin, end):
         block = members[z]
-        place, size = blocks.column[block] - less, blocks.size[block]
-        if place == following:
+        place, size = blocks.column[block], blocks.table[block, SIZE]
+        if place == following and place != s:
             runs[count - 1, 2] += size
         else:
             runs[count, 0], runs[count, 1], runs[count, 2] = at, place, size
             count += 1
+            rows = count if place < s else rows
         following = place + size
         at += size
-    return count
+    return rows, count
 
 
-@in_callers
 @kernel
-def subtract_rows(blocks, members, begin, end, f, A, a, B, b, s, count, out):
-    """out -= Aᵀ B, of s rows: for rows of these blocks in front f, columns of A from a on, `runs` of B from b on."""
-    runs = blocks.runs
-    for x in range(begin, end):
-        block = members[x]
-        row, size = blocks.place[block] - blocks.base[f], blocks.size[block]
+def subtract_outer(runs, rows, count, A, a, B, b, height, U, T):
+    """Subtract Aᵀ B at these runs from the rows U of a front, and Bᵀ A from the columns T below, transposed.
+
+    Runs are columns of A from a on, and of B from b on, of so many rows.
+    """
+    s = len(U)
+    for r in range(rows):
+        own, row, size = runs[r, 0], runs[r, 1], runs[r, 2]
         for k in range(count):
-            subtract_product(A, a, size, B, b + runs[k, 0], runs[k, 2], s, out, row, runs[k, 1])
-        a += size
+            subtract_product(A, a + own, size, B, b + runs[k, 0], runs[k, 2], height, U, row, runs[k, 1])
+        for k in range(rows, count):
+            subtract_product(B, b + own, size, A, a + runs[k, 0], runs[k, 2], height, T, row, runs[k, 1] - s)
 
 
 @kernel
@@ -152,7 +165,7 @@ def factor_blocks(blocks):
     """A = L U in place; False if the pivots of a front vanish."""
     for f in range(blocks.total[1]):
         U, T = panels(blocks, f)
-        if not factor_front(U, T, blocks.pivots[blocks.base[f] :]):
+        if not factor_front(U, T, blocks.pivots[blocks.fronts[f, BASE] :]):
             return False
         if len(U) > 1 or any_entry(U[0], 1):
             update(blocks, f, U, T)
@@ -269,56 +282,48 @@ def scale(row, at, length, factor):
 @kernel
 def update(blocks, f, U, T):
     """Subtract what the elimination of a front changes in later ones."""
-    members, front, size = blocks.members, blocks.front, blocks.size
-    s, z, end = len(U), blocks.left[f], blocks.begin[f + 1]
-    at = 0
+    members, z, end, at = blocks.members, blocks.fronts[f, LEFT], blocks.fronts[f + 1, BEGIN], 0
     while z < end:
-        # The blocks that the next of these fronts eliminates.
-        g, group, width = front[members[z]], z, 0
+        # The next front that eliminates some of what is left takes what these have with all that come later.
+        g = blocks.table[members[z], FRONT]
         find_columns(blocks, g)
-        while group < end and front[members[group]] == g:
-            width += size[members[group]]
-            group += 1
         V, W = panels(blocks, g)
-
-        # Rows of these, from the first of them on; columns below the front, transposed.
-        runs = find_runs(blocks, members, z, end, at, 0)
-        subtract_rows(blocks, members, z, group, g, T, at, U, s, s, runs, V)
-        runs = find_runs(blocks, members, group, end, at + width, len(V))
-        subtract_rows(blocks, members, z, group, g, U, s + at, T, 0, s, runs, W)
-        z = group
-        at += width
+        rows, columns = find_runs(blocks, members, z, end, at, len(V))
+        subtract_outer(blocks.runs, rows, columns, T, 0, U, len(U), len(U), V, W)
+        while z < end and blocks.table[members[z], FRONT] == g:
+            at += blocks.table[members[z], SIZE]
+            z += 1
 
 
 @kernel
 def solve_blocks(blocks, x):
     """x = A⁻¹ x from its factors."""
     # In the order of elimination, a front's own velocities lie side by side.
-    y, part = blocks.ordered, blocks.part
+    y, part = blocks.parts[0], blocks.parts[1]
     for block in range(blocks.total[0]):
-        for k in range(blocks.size[block]):
-            y[blocks.place[block] + k] = x[blocks.start[block] + k]
+        for k in range(blocks.table[block, SIZE]):
+            y[blocks.table[block, PLACE] + k] = x[blocks.table[block, START] + k]
 
     # Forward: within the front, with its row exchanges, then subtracted from what is left.
     for f in range(blocks.total[1]):
-        (U, T), base, z, at = panels(blocks, f), blocks.base[f], blocks.left[f], 0
+        (U, T), base, z, at = panels(blocks, f), blocks.fronts[f, BASE], blocks.fronts[f, LEFT], 0
         s, own, pivots = len(U), y[base:], blocks.pivots[base:]
         for k in range(s):
             best = pivots[k]
             own[k], own[best] = own[best], own[k]
             for i in range(k):
                 own[k] -= U[k, i] * own[i]
-        while z < blocks.begin[f + 1]:
-            first, length, z = next_stretch(blocks, z, blocks.begin[f + 1])
+        while z < blocks.fronts[f + 1, BEGIN]:
+            first, length, z = next_stretch(blocks, z, blocks.fronts[f + 1, BEGIN])
             subtract_product(cut(own, 0, (s, 1)), 0, 1, T, at, length, s, cut(y, 0, (1, len(y))), 0, first)
             at += length
 
     # Backward: subtract what is left, then solve within the front.
     for f in range(blocks.total[1] - 1, -1, -1):
-        (U, _), own, z, at = panels(blocks, f), y[blocks.base[f] :], blocks.left[f], 0
+        (U, _), own, z, at = panels(blocks, f), y[blocks.fronts[f, BASE] :], blocks.fronts[f, LEFT], 0
         s = len(U)
-        while z < blocks.begin[f + 1]:
-            first, length, z = next_stretch(blocks, z, blocks.begin[f + 1])
+        while z < blocks.fronts[f + 1, BEGIN]:
+            first, length, z = next_stretch(blocks, z, blocks.fronts[f + 1, BEGIN])
             for k in range(length):
                 part[at + k] = y[first + k]
             at += length
@@ -330,8 +335,8 @@ def solve_blocks(blocks, x):
 
     # Back to the order of velocities.
     for block in range(blocks.total[0]):
-        for k in range(blocks.size[block]):
-            x[blocks.start[block] + k] = y[blocks.place[block] + k]
+        for k in range(blocks.table[block, SIZE]):
+            x[blocks.table[block, START] + k] = y[blocks.table[block, PLACE] + k]
 
 
 @in_callers
@@ -341,10 +346,10 @@ def next_stretch(blocks, z, end):
 
     Returns (the place of their first velocity, how many there are, where the next block is).
     """
-    first = blocks.place[blocks.members[z]]
+    first = blocks.table[blocks.members[z], PLACE]
     following = first
-    while z < end and blocks.place[blocks.members[z]] == following:
-        following += blocks.size[blocks.members[z]]
+    while z < end and blocks.table[blocks.members[z], PLACE] == following:
+        following += blocks.table[blocks.members[z], SIZE]
         z += 1
     return first, following - first, z
 

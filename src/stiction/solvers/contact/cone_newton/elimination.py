@@ -18,6 +18,7 @@ from stiction.arrays.compiled import in_callers, kernel
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.problems.normal_form import SMALL, touches
 
+TOGETHER = 36  # velocities that are eliminated as one front: a front takes as long as 8,000 operations of another
 AT_ONCE = 4  # contacts of the same blocks that are added to the matrix at once
 
 
@@ -36,62 +37,63 @@ class Elements(NamedTuple):
     least: Array[Ints, "m + 1"]  # first block of each degree, -1 if there is none
     after: Array[Ints, "m"]  # next block of the same degree, -1 after the last
     before: Array[Ints, "m"]  # the one before, -1 before the first
+    own: Array[Ints, "m"]  # scratch: blocks
+    mark: Array[Ints, "m + 1"]  # scratch
 
 
 class Blocks(NamedTuple):
     """Blocks of velocities, fronts in the order of elimination, and the panels of the factors.
 
     A front's panels are the rows of its s velocities, s × w with the w - s that are left, and the columns below them,
-    transposed.
+    transposed. Few arrays hold all of it, since handing many on costs as much as a small solve.
     """
 
     block: Array[Ints, "m"]  # of each velocity, -1 if no contact touches it
-    start: Array[Ints, "m"]  # first velocity of a block
-    size: Array[Ints, "m"]  # how many it has
-    front: Array[Ints, "m"]  # in which it is eliminated
-    place: Array[Ints, "m"]  # of its first velocity among all, in the order of elimination
+    table: Array[Ints, "m", 4]  # of each block: START, SIZE, FRONT and PLACE
+    fronts: Array[Ints, "m + 1", 5]  # of each front: BEGIN, LEFT, BASE, WIDTH and PANEL
     members: Array[Ints, "n * width + m * (m + 1) // 2"]  # blocks of elements at first, then those of fronts
-    begin: Array[Ints, "m + 1"]  # where a front's blocks begin there: those eliminated, then in order those left
-    left: Array[Ints, "m"]  # where those left begin
-    base: Array[Ints, "m + 1"]  # place of a front's first velocity
-    width: Array[Ints, "m"]  # w of a front
-    panel: Array[Ints, "m + 1"]  # where its panels begin in `values`
-    values: Array[Floats, "m * m"]
-    rows: Array[Floats, "few * d", "width"]  # scratch: L of some contacts, in the order of elimination
-    images: Array[Floats, "few * d", "width"]  # scratch: -Gᵀ L of the same
-    ordered: Array[Floats, "m"]  # scratch: a right-hand side in the order of elimination
-    part: Array[Floats, "m"]  # scratch: what a front needs of it
-    column: Array[Ints, "m"]  # scratch: where blocks lie in a front
-    own: Array[Ints, "m"]  # scratch: blocks
-    touched: Array[Ints, "m"]  # scratch: those of one contact
-    shared: Array[Ints, "m"]  # scratch: those of the contacts in `rows`
-    runs: Array[Ints, "m", 3]  # scratch: stretches of columns
-    mark: Array[Ints, "m + 1"]  # scratch
-    pivots: Array[Ints, "m"]  # row exchanges within fronts
     total: Array[Ints, 2]  # how many blocks there are, and fronts
-    elements: Elements
+    pivots: Array[Ints, "m"]  # row exchanges within fronts
+    values: Array[Floats, "m * m"]  # panels
+    rows: Array[Floats, 2, "few * d", "width"]  # scratch: L of some contacts, in the order of elimination, and -Gᵀ L
+    parts: Array[Floats, 2, "m"]  # scratch: a right-hand side in the order of elimination, and what a front needs of it
+    lists: Array[Ints, 3, "m"]  # scratch: blocks TOUCHED by a contact, by the LAST one, the same ORDERED
+    column: Array[Ints, "m"]  # scratch: where blocks lie in a front
+    runs: Array[Ints, "m", 3]  # scratch: stretches of columns
 
+
+# Columns of the table of blocks: first velocity, how many there are, the front that eliminates them, and the place of
+# the first among all, in the order of elimination.
+START, SIZE, FRONT, PLACE = range(4)
+# Columns of the table of fronts: where its blocks begin in `members`, those eliminated first; where those left begin, in
+# their order; the place of its first velocity; w; where its panels begin in `values`.
+BEGIN, LEFT, BASE, WIDTH, PANEL = range(5)
+# Rows of `lists`.
+TOUCHED, LAST, ORDERED = range(3)
 
 layout(Elements, "n", "m", "width")
 layout(Blocks, "n", "d", "m", "width", few=f"{AT_ONCE}")
 
 
 @kernel
-def order_bodies(rows, segments, blocks):
+def order_bodies(rows, segments, blocks, elements):
     """Find blocks, fronts and panels for these contacts."""
-    find_blocks(rows, segments, blocks)
-    elements = find_elements(rows, segments, blocks)
-    eliminate_lone(elements, blocks)
-    set_degrees(blocks)
-    eliminate(elements, blocks)
+    velocities = find_blocks(rows, segments, blocks, elements.mark)
+    if velocities <= TOGETHER:
+        eliminate_together(blocks)
+        return
+    count = find_elements(rows, segments, blocks, elements)
+    remaining = velocities - eliminate_lone(count, blocks, elements)
+    set_degrees(remaining, blocks, elements)
+    eliminate(remaining, count, blocks, elements)
     sort_fronts(blocks)
 
 
 @kernel
-def find_blocks(rows, segments, blocks):
-    """Cut velocities into blocks wherever a contact touches one velocity, and not the next."""
+def find_blocks(rows, segments, blocks, cut):
+    """Cut velocities into blocks wherever a contact touches one velocity, and not the next. Returns how many have one."""
     # Mark what is touched, and where to cut. Short runs count as touched throughout.
-    block, cut, m = blocks.block, blocks.mark, len(blocks.block)
+    block, m = blocks.block, len(blocks.block)
     for v in range(m):
         block[v], cut[v] = -1, 0
     for i in range(len(segments)):
@@ -112,16 +114,31 @@ def find_blocks(rows, segments, blocks):
             at += length
 
     # Number the blocks.
-    count = 0
+    count, velocities = 0, 0
     for v in range(m):
         if block[v] < 0:
             continue
         if v == 0 or block[v - 1] < 0 or cut[v] != 0:
-            blocks.start[count], blocks.size[count] = v, 0
+            blocks.table[count, START], blocks.table[count, SIZE] = v, 0
             count += 1
         block[v] = count - 1
-        blocks.size[count - 1] += 1
+        blocks.table[count - 1, SIZE] += 1
+        velocities += 1
     blocks.total[0] = count
+    return velocities
+
+
+@kernel
+def eliminate_together(blocks):
+    """One front of all blocks."""
+    place = 0
+    for block in range(blocks.total[0]):
+        place = join(block, 0, place, block, blocks)
+    fronts = 1 if place > 0 else 0
+    blocks.fronts[0, BEGIN], blocks.fronts[0, BASE], blocks.fronts[0, PANEL], blocks.total[1] = 0, 0, 0, fronts
+    blocks.fronts[fronts, BEGIN] = blocks.fronts[0, LEFT] = blocks.total[0]
+    blocks.fronts[fronts, BASE] = blocks.fronts[0, WIDTH] = place
+    blocks.fronts[fronts, PANEL] = place * place
 
 
 @in_callers
@@ -139,15 +156,15 @@ def blocks_of(rows, segment, blocks, found):
             if length <= SMALL or touches(rows, at + j):
                 found[count] = block
                 count += 1
-            j += blocks.size[block]
+            j += blocks.table[block, SIZE]
         at += length
     return count
 
 
 @kernel
-def find_elements(rows, segments, blocks):
+def find_elements(rows, segments, blocks, parts):
     """Write the elements, and those of each block; return how many there are."""
-    members, parts = blocks.members, blocks.elements
+    members = blocks.members
     first, last, weight, where, count = parts.first, parts.last, parts.weight, parts.where, parts.count
 
     # One element for contacts in a row that touch the same blocks, if there are several.
@@ -159,7 +176,7 @@ def find_elements(rows, segments, blocks):
         first[elements], last[elements] = top, top + found
         top += found
         elements += 1
-    blocks.begin[0] = top
+    blocks.fronts[0, BEGIN] = top
 
     # Turn the lists round: elements of each block.
     b = blocks.total[0]
@@ -174,7 +191,7 @@ def find_elements(rows, segments, blocks):
         weight[e], parts.seen[e] = 0, -1
         for z in range(first[e], last[e]):
             k = members[z]
-            weight[e] += blocks.size[k]
+            weight[e] += blocks.table[k, SIZE]
             parts.incident[where[k] + count[k]] = e
             count[k] += 1
     return elements
@@ -192,13 +209,14 @@ def repeats(members, first, top, count):
 
 
 @kernel
-def eliminate_lone(elements, blocks):
-    """Fronts of blocks that are in one element only: eliminated first, they fill nothing. They leave their element.
+def eliminate_lone(elements, blocks, parts):
+    """Fronts of blocks that are in one element only: eliminated first, they fill nothing. Returns how many velocities.
 
-    So dry friction, which has a velocity of its own, and the ends of limbs take no part in the ordering.
+    They leave their element. So dry friction, which has a velocity of its own, and the ends of limbs take no part in the
+    ordering.
     """
-    parts, members, size, count = blocks.elements, blocks.members, blocks.size, blocks.elements.count
-    fronts, top, place = 0, blocks.begin[0], 0
+    members, count = blocks.members, parts.count
+    fronts, top, place = 0, blocks.fronts[0, BEGIN], 0
     for e in range(elements):
         # Its lone blocks, then the others.
         first, last, weight = parts.first[e], parts.last[e], parts.weight[e]
@@ -209,33 +227,30 @@ def eliminate_lone(elements, blocks):
                 top += 1
         if top == begin:
             continue
-        blocks.begin[fronts], blocks.base[fronts], blocks.left[fronts] = begin, before, top
+        blocks.fronts[fronts, BEGIN], blocks.fronts[fronts, BASE], blocks.fronts[fronts, LEFT] = begin, before, top
         for z in range(first, last):
             if count[members[z]] > 1:
                 members[top] = members[z]
                 top += 1
-        blocks.width[fronts] = weight
-        parts.first[e], parts.last[e], parts.weight[e] = blocks.left[fronts], top, weight - (place - before)
+        blocks.fronts[fronts, WIDTH] = weight
+        parts.first[e], parts.last[e], parts.weight[e] = blocks.fronts[fronts, LEFT], top, weight - (place - before)
         fronts += 1
-    blocks.begin[fronts], blocks.base[fronts], blocks.total[1] = top, place, fronts
+    blocks.fronts[fronts, BEGIN], blocks.fronts[fronts, BASE], blocks.total[1] = top, place, fronts
+    return place
 
 
 @kernel
-def set_degrees(blocks):
+def set_degrees(remaining, blocks, parts):
     """Bound how many velocities each block is coupled with; blocks are put into lists of the same degree."""
-    parts, m, all_velocities = blocks.elements, len(blocks.block), 0
-    for k in range(m + 1):
-        parts.least[k], blocks.mark[k] = -1, -1
-    for block in range(blocks.total[0]):
-        all_velocities += blocks.size[block]
-    remaining = all_velocities - blocks.base[blocks.total[1]]
+    for k in range(len(parts.least)):
+        parts.least[k], parts.mark[k] = -1, -1
     for block in range(blocks.total[0] - 1, -1, -1):
         # Those in one element are eliminated already.
         degree = 0
         for k in range(parts.where[block], parts.where[block + 1]):
-            degree += parts.weight[parts.incident[k]] - blocks.size[block]
+            degree += parts.weight[parts.incident[k]] - blocks.table[block, SIZE]
         if parts.count[block] != 1:
-            put_in(block, min(degree, remaining - blocks.size[block]), parts)
+            put_in(block, min(degree, remaining - blocks.table[block, SIZE]), parts)
 
 
 @in_callers
@@ -263,15 +278,12 @@ def take_out(block, parts):
 
 
 @kernel
-def eliminate(elements, blocks):
+def eliminate(remaining, elements, blocks, parts):
     """Fronts, in the order of least degree."""
-    parts, members, size, own, mark = blocks.elements, blocks.members, blocks.size, blocks.own, blocks.mark
+    members, table, own, mark = blocks.members, blocks.table, parts.own, parts.mark
     weight, beyond, incident, where, count = parts.weight, parts.beyond, parts.incident, parts.where, parts.count
-    fronts, least, remaining = blocks.total[1], 0, 0
-    top = blocks.begin[fronts]
-    for k in range(blocks.total[0]):
-        remaining += size[k]
-    remaining -= blocks.base[fronts]
+    fronts, least = blocks.total[1], 0
+    top = blocks.fronts[fronts, BEGIN]
     while remaining > 0:
         # The next block, and all that it is coupled with; its elements become one.
         while parts.least[least] < 0:
@@ -288,7 +300,7 @@ def eliminate(elements, blocks):
                     mark[other] = fronts
                     own[found] = other
                     found += 1
-                    coupled += size[other]
+                    coupled += table[other, SIZE]
 
         # What the elements of these have beyond the new one.
         for x in range(found):
@@ -297,10 +309,10 @@ def eliminate(elements, blocks):
                 if weight[e] > 0:
                     if parts.seen[e] != fronts:
                         parts.seen[e], beyond[e] = fronts, weight[e]
-                    beyond[e] -= size[own[x]]
+                    beyond[e] -= table[own[x], SIZE]
 
         # Forget elements that lie within the new one. What is in no other is eliminated in the same front.
-        blocks.begin[fronts], place = top, blocks.base[fronts]
+        blocks.fronts[fronts, BEGIN], place = top, blocks.fronts[fronts, BASE]
         place = join(block, fronts, place, top, blocks)
         top += 1
         for x in range(found):
@@ -315,7 +327,7 @@ def eliminate(elements, blocks):
             if kept == 0:
                 place = join(other, fronts, place, top, blocks)
                 top += 1
-                coupled -= size[other]
+                coupled -= table[other, SIZE]
                 own[x] = -1
             else:
                 incident[where[other] + kept] = new
@@ -323,23 +335,23 @@ def eliminate(elements, blocks):
                 parts.after[other] = far
 
         # The others are left, in the new element; bounds of their degrees.
-        remaining -= place - blocks.base[fronts]
-        blocks.left[fronts] = top
+        remaining -= place - blocks.fronts[fronts, BASE]
+        blocks.fronts[fronts, LEFT] = top
         for x in range(found):
             other = own[x]
             if other >= 0:
                 members[top] = other
                 top += 1
-                rest = coupled - size[other]
-                degree = min(parts.degree[other] + rest, rest + parts.after[other], remaining - size[other])
+                rest = coupled - table[other, SIZE]
+                degree = min(parts.degree[other] + rest, rest + parts.after[other], remaining - table[other, SIZE])
                 put_in(other, degree, parts)
                 least = min(least, degree)
-        parts.first[new], parts.last[new] = blocks.left[fronts], top
+        parts.first[new], parts.last[new] = blocks.fronts[fronts, LEFT], top
         weight[new], parts.seen[new] = coupled, -1
-        blocks.width[fronts] = place - blocks.base[fronts] + coupled
+        blocks.fronts[fronts, WIDTH] = place - blocks.fronts[fronts, BASE] + coupled
         fronts += 1
-        blocks.base[fronts] = place
-    blocks.begin[fronts] = top
+        blocks.fronts[fronts, BASE] = place
+    blocks.fronts[fronts, BEGIN] = top
     blocks.total[1] = fronts
 
 
@@ -347,25 +359,25 @@ def eliminate(elements, blocks):
 @kernel
 def join(block, front, place, top, blocks):
     """Let a block be eliminated in this front; return the place after it."""
-    blocks.front[block], blocks.place[block], blocks.members[top] = front, place, block
-    return place + blocks.size[block]
+    blocks.table[block, FRONT], blocks.table[block, PLACE], blocks.members[top] = front, place, block
+    return place + blocks.table[block, SIZE]
 
 
 @kernel
 def sort_fronts(blocks):
     """Sort what is left after each front by the order of elimination, and lay out the panels."""
-    members, place = blocks.members, blocks.place
-    blocks.panel[0] = 0
+    members, table = blocks.members, blocks.table
+    blocks.fronts[0, PANEL] = 0
     for f in range(blocks.total[1]):
         # By insertion: the lists are short.
-        begin = blocks.left[f]
-        for z in range(begin + 1, blocks.begin[f + 1]):
+        begin = blocks.fronts[f, LEFT]
+        for z in range(begin + 1, blocks.fronts[f + 1, BEGIN]):
             block, y = members[z], z
-            while y > begin and place[members[y - 1]] > place[block]:
+            while y > begin and table[members[y - 1], PLACE] > table[block, PLACE]:
                 members[y] = members[y - 1]
                 y -= 1
             members[y] = block
 
         # Rows of the front, then the columns below, transposed.
-        s, w = blocks.base[f + 1] - blocks.base[f], blocks.width[f]
-        blocks.panel[f + 1] = blocks.panel[f] + s * (2 * w - s)
+        s, w = blocks.fronts[f + 1, BASE] - blocks.fronts[f, BASE], blocks.fronts[f, WIDTH]
+        blocks.fronts[f + 1, PANEL] = blocks.fronts[f, PANEL] + s * (2 * w - s)

@@ -20,7 +20,7 @@ from stiction.solvers.contact.cone_newton.blocks import (
     same_blocks,
     solve_blocks,
 )
-from stiction.solvers.contact.cone_newton.elimination import AT_ONCE, Blocks, blocks_of
+from stiction.solvers.contact.cone_newton.elimination import AT_ONCE, TOUCHED, Blocks, blocks_of
 
 OPEN, STICK, SLIP = 0, 1, 2
 
@@ -58,7 +58,7 @@ def assemble(contacts, system):
     for i in range(len(system.mode)):
         if system.mode[i] == OPEN:
             continue
-        found = blocks_of(contacts.rows[i], contacts.segments[i], blocks, blocks.touched)
+        found = blocks_of(contacts.rows[i], contacts.segments[i], blocks, blocks.lists[TOUCHED])
         if held == AT_ONCE or not same_blocks(blocks, found, count):
             add_gathered(blocks, held * d, count)
             begin_group(blocks, found)
