@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from stiction.arrays.compiled import built, in_callers, kernel
+from stiction.arrays.compiled import built, kernel
 
 MAY_CONTRACT = ("contract", "reassoc")
 

@@ -235,7 +235,7 @@ def factor_columns(U, begin, end, pivots):
 
 @kernel
 def forward(M, X, at, length, divided):
-    """X = M⁻¹ X for columns of X from `at` on and the lower triangle M, of unit diagonal or, `divided`, an inverted one."""
+    """X = M⁻¹ X for columns of X from `at` on; M: lower triangle with ones on its diagonal, or inverses (`divided`)."""
     i, s = 0, len(X)
     while i + SIX <= s:
         # Six rows: without those before them, then among themselves.

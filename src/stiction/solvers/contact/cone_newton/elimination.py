@@ -19,25 +19,26 @@ from stiction.arrays.layout import Floats, Ints, layout
 from stiction.problems.normal_form import SMALL, touches
 
 TOGETHER = 36  # velocities that are eliminated as one front: a front takes as long as 8,000 operations of another
+MOST_BLOCKS = f"m if m > {TOGETHER} else 0"  # that have to be put in order
 AT_ONCE = 4  # contacts of the same blocks that are added to the matrix at once
 
 
 class Elements(NamedTuple):
-    """Scratch of the ordering: elements, those of each block, and blocks by their degree."""
+    """Scratch of the ordering: elements, those of each block, and blocks by their degree; none for one front."""
 
-    first: Array[Ints, "n + m"]  # where the blocks of an element begin in `Blocks.members`, and end
-    last: Array[Ints, "n + m"]
-    weight: Array[Ints, "n + m"]  # velocities of an element; 0 if it has become part of another
-    beyond: Array[Ints, "n + m"]  # those of them that are not in the newest element
-    seen: Array[Ints, "n + m"]  # the last front for which that was counted
-    incident: Array[Ints, "n * width"]  # elements of each block
-    where: Array[Ints, "m + 1"]  # where those of a block begin
-    count: Array[Ints, "m"]  # type: ignore[assignment]  # and how many there are
-    degree: Array[Ints, "m"]
-    least: Array[Ints, "m + 1"]  # first block of each degree, -1 if there is none
-    after: Array[Ints, "m"]  # next block of the same degree, -1 after the last
-    before: Array[Ints, "m"]  # the one before, -1 before the first
-    own: Array[Ints, "m"]  # scratch: blocks
+    first: Array[Ints, "e"]  # where the blocks of an element begin in `Blocks.members`, and end
+    last: Array[Ints, "e"]
+    weight: Array[Ints, "e"]  # velocities of an element; 0 if it has become part of another
+    beyond: Array[Ints, "e"]  # those of them that are not in the newest element
+    seen: Array[Ints, "e"]  # the last front for which that was counted
+    incident: Array[Ints, "n * width if b > 0 else 0"]  # elements of each block
+    where: Array[Ints, "b + 1"]  # where those of a block begin
+    count: Array[Ints, "b"]  # type: ignore[assignment]  # and how many there are
+    degree: Array[Ints, "b"]
+    least: Array[Ints, "b + 1"]  # first block of each degree, -1 if there is none
+    after: Array[Ints, "b"]  # next block of the same degree, -1 after the last
+    before: Array[Ints, "b"]  # the one before, -1 before the first
+    own: Array[Ints, "b"]  # scratch: blocks
     mark: Array[Ints, "m + 1"]  # scratch
 
 
@@ -50,8 +51,10 @@ class Blocks(NamedTuple):
 
     block: Array[Ints, "m"]  # of each velocity, -1 if no contact touches it
     table: Array[Ints, "m", 4]  # of each block: START, SIZE, FRONT and PLACE
-    fronts: Array[Ints, "m + 1", 5]  # of each front: BEGIN, LEFT, BASE, WIDTH and PANEL
-    members: Array[Ints, "n * width + m * (m + 1) // 2"]  # blocks of elements at first, then those of fronts
+    fronts: Array[Ints, "b + 2", 5]  # of each front: BEGIN, LEFT, BASE, WIDTH and PANEL
+    members: Array[
+        Ints, "n * width + m * (m + 1) // 2 if b > 0 else m"
+    ]  # blocks of elements at first, then those of fronts
     total: Array[Ints, 2]  # how many blocks there are, and fronts
     pivots: Array[Ints, "m"]  # row exchanges within fronts
     values: Array[Floats, "m * m"]  # panels
@@ -65,14 +68,14 @@ class Blocks(NamedTuple):
 # Columns of the table of blocks: first velocity, how many there are, the front that eliminates them, and the place of
 # the first among all, in the order of elimination.
 START, SIZE, FRONT, PLACE = range(4)
-# Columns of the table of fronts: where its blocks begin in `members`, those eliminated first; where those left begin, in
-# their order; the place of its first velocity; w; where its panels begin in `values`.
+# Columns of the table of fronts: where its blocks begin in `members`, those eliminated first; where those left begin,
+# in their order; the place of its first velocity; w; where its panels begin in `values`.
 BEGIN, LEFT, BASE, WIDTH, PANEL = range(5)
 # Rows of `lists`.
 TOUCHED, LAST, ORDERED = range(3)
 
-layout(Elements, "n", "m", "width")
-layout(Blocks, "n", "d", "m", "width", few=f"{AT_ONCE}")
+layout(Elements, "n", "m", "width", b=MOST_BLOCKS, e="n + b if b > 0 else 0")
+layout(Blocks, "n", "d", "m", "width", b=MOST_BLOCKS, few=f"{AT_ONCE}")
 
 
 @kernel
@@ -91,7 +94,7 @@ def order_bodies(rows, segments, blocks, elements):
 
 @kernel
 def find_blocks(rows, segments, blocks, cut):
-    """Cut velocities into blocks wherever a contact touches one velocity, and not the next. Returns how many have one."""
+    """Cut velocities into blocks where a contact touches one and not the next; return how many are touched at all."""
     # Mark what is touched, and where to cut. Short runs count as touched throughout.
     block, m = blocks.block, len(blocks.block)
     for v in range(m):
@@ -212,8 +215,8 @@ def repeats(members, first, top, count):
 def eliminate_lone(elements, blocks, parts):
     """Fronts of blocks that are in one element only: eliminated first, they fill nothing. Returns how many velocities.
 
-    They leave their element. So dry friction, which has a velocity of its own, and the ends of limbs take no part in the
-    ordering.
+    They leave their element. So dry friction, which has a velocity of its own, and the ends of limbs take no part in
+    the ordering.
     """
     members, count = blocks.members, parts.count
     fronts, top, place = 0, blocks.fronts[0, BEGIN], 0
