@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
 from stiction.arrays.compiled import workspace
 from stiction.arrays.layout import layout
 from stiction.arrays.vectors import THREE
-from stiction.solvers.contact.cone_newton.elimination import PANEL, PLACE, Elements, order_bodies
+from stiction.solvers.contact.cone_newton.elimination import FRONTS, PANEL, PLACE, forget_order
 from stiction.solvers.contact.cone_newton.one_contact import Contacts
-from stiction.solvers.contact.cone_newton.system import OPEN, System, solve_again, solve_system
+from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, System, keep_order, solve_again, solve_system
 
-
-class Work(NamedTuple):
-    system: System
-    elements: Elements
-
-
-sizes, views = layout(Work, "n", "d", "m", "width")
+sizes, views = layout(System, "n", "d", "m", "width")
 
 
 def segments_of(pairs):
@@ -47,13 +39,13 @@ def contacts_of(segments, rng):
 def system_of(contacts, m, rng, stiffness=10.0):
     """Unsymmetric slopes as of sliding contacts, positive definite ones as of sticking; some contacts open."""
     n, _, width = contacts.rows.shape
-    system, elements = views(n, 3, m, width, *workspace(*sizes(n, 3, m, width)))
+    system = views(n, 3, m, width, *workspace(*sizes(n, 3, m, width)))
     system.slope[:] = stiffness * np.abs(rng.normal(size=(n, 6)))
     system.slope[:, 4] = 0.0
     system.slope[:, 1:3] *= rng.choice([-0.3, 0.0, 0.3], (n, 2))
     system.mode[:] = rng.integers(0, 3, n)
     system.right[:] = rng.normal(size=m)
-    order_bodies(contacts.rows, contacts.segments, system.blocks, elements)
+    forget_order(system.blocks)
     return system
 
 
@@ -136,18 +128,41 @@ def test_velocities_of_dry_friction_fill_nothing(dry):
         contacts.rows[-dry:] = 0.0
         contacts.rows[-dry:, 1, :6] = rng.normal(size=(dry, 6))
         contacts.rows[-dry:, 0, 6] = 1.0 + np.arange(dry)
-        system = system_of(contacts, m, rng)
+        system = all_closed(contacts, system_of(contacts, m, rng))
         without = contacts_of(contacts.segments[:-dry], rng)
-        assert entries(system) == entries(system_of(without, core, rng)) + dry * (1 + 2 * 6)
+        less = all_closed(without, system_of(without, core, rng))
+        assert entries(system) == entries(less) + dry * (1 + 2 * 6)
         check(contacts, system, m)
 
 
 def test_velocities_that_no_contact_touches_are_left_alone():
     rng = np.random.default_rng(0)
     contacts = contacts_of(np.array([[4, 3, 9, 3]]), rng)
-    system = system_of(contacts, 14, rng)
+    system = all_closed(contacts, system_of(contacts, 14, rng))
     assert entries(system) == 36
     check(contacts, system, 14)
+
+
+def test_the_order_follows_what_is_closed():
+    """A new order is made when a contact closes between bodies that were not coupled, or when many have opened."""
+    rng = np.random.default_rng(0)
+    pairs = [(b, (b + 1) % 20) for b in range(20) for _ in range(2)]
+    contacts = contacts_of(segments_of(pairs), rng)
+    system = system_of(contacts, 120, rng)
+    assert entries(all_closed(contacts, system)) == 36 * (20 + 2 * (20 + 17))
+    system.mode[:2] = OPEN  # one couple of forty: the order is kept
+    check(contacts, system, 120)
+    assert entries(system) == 36 * (20 + 2 * (20 + 17))
+    system.mode[20:] = OPEN
+    check(contacts, system, 120)
+    assert entries(system) == 36 * (10 + 2 * 9)
+    system.mode[30] = SLIP
+    check(contacts, system, 120)
+    assert entries(system) == 36 * (12 + 2 * 10)
+    system.mode[31] = STICK  # of the same bodies
+    known = system.blocks.covered.copy()
+    check(contacts, system, 120)
+    assert (system.blocks.covered == known).all()
 
 
 def test_a_front_that_is_singular_is_refused():
@@ -160,12 +175,20 @@ def test_a_front_that_is_singular_is_refused():
 
 def ordered(pairs, bodies):
     rng = np.random.default_rng(0)
-    return system_of(contacts_of(segments_of(pairs), rng), 6 * bodies, rng)
+    contacts = contacts_of(segments_of(pairs), rng)
+    return all_closed(contacts, system_of(contacts, 6 * bodies, rng))
+
+
+def all_closed(contacts, system):
+    """With the order for that."""
+    system.mode[:] = STICK
+    keep_order(contacts, system)
+    return system
 
 
 def entries(system):
     """Of the factors."""
-    return system.blocks.fronts[system.blocks.total[1], PANEL]
+    return system.blocks.fronts[system.blocks.total[FRONTS], PANEL]
 
 
 def test_a_stack_is_not_filled():

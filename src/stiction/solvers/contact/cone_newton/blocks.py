@@ -15,8 +15,10 @@ from stiction.arrays.vectors import column, negative, put_column
 from stiction.solvers.contact.cone_newton.elimination import (
     BASE,
     BEGIN,
+    BLOCKS,
     FRONT,
-    LAST,
+    FRONTS,
+    GATHERED,
     LEFT,
     ORDERED,
     PANEL,
@@ -42,9 +44,9 @@ def panels(blocks, f):
 @kernel
 def clear(blocks):
     """A = I."""
-    for k in range(blocks.fronts[blocks.total[1], PANEL]):
+    for k in range(blocks.fronts[blocks.total[FRONTS], PANEL]):
         blocks.values[k] = 0.0
-    for f in range(blocks.total[1]):
+    for f in range(blocks.total[FRONTS]):
         U, _ = panels(blocks, f)
         for k in range(len(U)):
             U[k, k] = 1.0
@@ -68,7 +70,7 @@ def same_blocks(blocks, found, count):
     if found != count:
         return False
     for k in range(count):
-        if blocks.lists[TOUCHED, k] != blocks.lists[LAST, k]:
+        if blocks.lists[TOUCHED, k] != blocks.lists[GATHERED, k]:
             return False
     return True
 
@@ -80,7 +82,7 @@ def begin_group(blocks, count):
     own, table = blocks.lists[ORDERED], blocks.table
     for z in range(count):
         block, y = blocks.lists[TOUCHED, z], z
-        blocks.lists[LAST, z] = block
+        blocks.lists[GATHERED, z] = block
         while y > 0 and table[own[y - 1], PLACE] > table[block, PLACE]:
             own[y] = own[y - 1]
             y -= 1
@@ -163,7 +165,7 @@ def subtract_outer(runs, rows, count, A, a, B, b, height, U, T):
 @kernel
 def factor_blocks(blocks):
     """A = L U in place; False if the pivots of a front vanish."""
-    for f in range(blocks.total[1]):
+    for f in range(blocks.total[FRONTS]):
         U, T = panels(blocks, f)
         if not factor_front(U, T, blocks.pivots[blocks.fronts[f, BASE] :]):
             return False
@@ -300,12 +302,12 @@ def solve_blocks(blocks, x):
     """x = A⁻¹ x from its factors."""
     # In the order of elimination, a front's own velocities lie side by side.
     y, part = blocks.parts[0], blocks.parts[1]
-    for block in range(blocks.total[0]):
+    for block in range(blocks.total[BLOCKS]):
         for k in range(blocks.table[block, SIZE]):
             y[blocks.table[block, PLACE] + k] = x[blocks.table[block, START] + k]
 
     # Forward: within the front, with its row exchanges, then subtracted from what is left.
-    for f in range(blocks.total[1]):
+    for f in range(blocks.total[FRONTS]):
         (U, T), base, z, at = panels(blocks, f), blocks.fronts[f, BASE], blocks.fronts[f, LEFT], 0
         s, own, pivots = len(U), y[base:], blocks.pivots[base:]
         for k in range(s):
@@ -319,7 +321,7 @@ def solve_blocks(blocks, x):
             at += length
 
     # Backward: subtract what is left, then solve within the front.
-    for f in range(blocks.total[1] - 1, -1, -1):
+    for f in range(blocks.total[FRONTS] - 1, -1, -1):
         (U, _), own, z, at = panels(blocks, f), y[blocks.fronts[f, BASE] :], blocks.fronts[f, LEFT], 0
         s = len(U)
         while z < blocks.fronts[f + 1, BEGIN]:
@@ -334,7 +336,7 @@ def solve_blocks(blocks, x):
             own[k] *= U[k, k]
 
     # Back to the order of velocities.
-    for block in range(blocks.total[0]):
+    for block in range(blocks.total[BLOCKS]):
         for k in range(blocks.table[block, SIZE]):
             x[blocks.table[block, START] + k] = y[blocks.table[block, PLACE] + k]
 

@@ -34,7 +34,7 @@ from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import ZEROS, at, largest, plus, put, times
 from stiction.problems.normal_form import SMALL, trim
 from stiction.solvers.contact.cone_newton.anderson import Memory, accelerated_sweeps
-from stiction.solvers.contact.cone_newton.elimination import Elements, order_bodies
+from stiction.solvers.contact.cone_newton.elimination import forget_order
 from stiction.solvers.contact.cone_newton.one_contact import (
     Contacts,
     alart_curnier,
@@ -204,7 +204,6 @@ class Work(NamedTuple):
     groups: Array[Ints, "n + 1"]
     chosen: Array[Ints, "n"]
     taken: Array[Ints, "n"]
-    elements: Elements
 
 
 sizes, carve = layout(Work, "n", "d", "m", "width")
@@ -222,7 +221,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         copy_rows(start, p)
         return SOLVED, 0, violation
 
-    contacts, search, system, memory, weight, offset, groups, chosen, taken, elements = carve(
+    contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
         n, len(zero), m, given.rows.shape[2], zero, given.apart, floats, ints
     )
 
@@ -230,7 +229,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     whole = Whole(given.rows, segments, offset, given.friction)
     enough = survey(given, tau, tolerance, offset, weight, zero)
     warm = begin_at(start, given.scale, tau, p)
-    order_bodies(given.rows, segments, system.blocks, elements)
+    forget_order(system.blocks)
 
     # Where many contacts join the same bodies, try a working set of few.
     found, steps, violation = False, 0, DIVERGED
@@ -244,6 +243,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     # Otherwise cycles of Newton's method on all contacts.
     if not found:
         begin(whole, contacts)
+        forget_order(system.blocks)
         more, violation, fair = cycles(
             contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p
         )

@@ -26,20 +26,19 @@ AT_ONCE = 4  # contacts of the same blocks that are added to the matrix at once
 class Elements(NamedTuple):
     """Scratch of the ordering: elements, those of each block, and blocks by their degree; none for one front."""
 
-    first: Array[Ints, "e"]  # where the blocks of an element begin in `Blocks.members`, and end
-    last: Array[Ints, "e"]
-    weight: Array[Ints, "e"]  # velocities of an element; 0 if it has become part of another
-    beyond: Array[Ints, "e"]  # those of them that are not in the newest element
-    seen: Array[Ints, "e"]  # the last front for which that was counted
+    sets: Array[Ints, "e", 5]  # of each element: FIRST, LAST, WEIGHT, BEYOND and SEEN
+    state: Array[Ints, "b + 1", 6]  # of each block: WHERE, COUNT, DEGREE, AFTER, BEFORE and MARK
     incident: Array[Ints, "n * width if b > 0 else 0"]  # elements of each block
-    where: Array[Ints, "b + 1"]  # where those of a block begin
-    count: Array[Ints, "b"]  # type: ignore[assignment]  # and how many there are
-    degree: Array[Ints, "b"]
     least: Array[Ints, "b + 1"]  # first block of each degree, -1 if there is none
-    after: Array[Ints, "b"]  # next block of the same degree, -1 after the last
-    before: Array[Ints, "b"]  # the one before, -1 before the first
-    own: Array[Ints, "b"]  # scratch: blocks
-    mark: Array[Ints, "m + 1"]  # scratch
+    found: Array[Ints, "m + 1"]  # scratch: blocks, or where to cut
+
+
+# Columns of the table of elements: where their blocks begin in `Blocks.members`, and end; their velocities, 0 if one
+# has become part of another; those that are not in the newest element, and the front for which that was counted.
+FIRST, LAST, WEIGHT, BEYOND, SEEN = range(5)
+# Columns of the table of blocks: where their elements begin, and how many there are; the degree; the next and the last
+# block of the same degree, or -1; the last front that they were found for.
+WHERE, COUNT, DEGREE, AFTER, BEFORE, MARK = range(6)
 
 
 class Blocks(NamedTuple):
@@ -55,12 +54,13 @@ class Blocks(NamedTuple):
     members: Array[
         Ints, "n * width + m * (m + 1) // 2 if b > 0 else m"
     ]  # blocks of elements at first, then those of fronts
-    total: Array[Ints, 2]  # how many blocks there are, and fronts
+    total: Array[Ints, 4]  # BLOCKS and FRONTS, contacts that were KNOWN when they were found, CLOSED ones among them
+    covered: Array[Ints, "n"]  # whether a contact touches no more than one front and what is left of it
     pivots: Array[Ints, "m"]  # row exchanges within fronts
     values: Array[Floats, "m * m"]  # panels
     rows: Array[Floats, 2, "few * d", "width"]  # scratch: L of some contacts, in the order of elimination, and -Gᵀ L
     parts: Array[Floats, 2, "m"]  # scratch: a right-hand side in the order of elimination, and what a front needs of it
-    lists: Array[Ints, 3, "m"]  # scratch: blocks TOUCHED by a contact, by the LAST one, the same ORDERED
+    lists: Array[Ints, 3, "m"]  # scratch: blocks TOUCHED by a contact, by those GATHERED, the same ORDERED
     column: Array[Ints, "m"]  # scratch: where blocks lie in a front
     runs: Array[Ints, "m", 3]  # scratch: stretches of columns
 
@@ -72,16 +72,24 @@ START, SIZE, FRONT, PLACE = range(4)
 # in their order; the place of its first velocity; w; where its panels begin in `values`.
 BEGIN, LEFT, BASE, WIDTH, PANEL = range(5)
 # Rows of `lists`.
-TOUCHED, LAST, ORDERED = range(3)
+TOUCHED, GATHERED, ORDERED = range(3)
+# Entries of `total`.
+BLOCKS, FRONTS, KNOWN, CLOSED = range(4)
 
 layout(Elements, "n", "m", "width", b=MOST_BLOCKS, e="n + b if b > 0 else 0")
 layout(Blocks, "n", "d", "m", "width", b=MOST_BLOCKS, few=f"{AT_ONCE}")
 
 
 @kernel
+def forget_order(blocks):
+    """There is no order yet; or contacts have changed."""
+    blocks.total[KNOWN] = 0
+
+
+@kernel
 def order_bodies(rows, segments, blocks, elements):
-    """Find blocks, fronts and panels for these contacts."""
-    velocities = find_blocks(rows, segments, blocks, elements.mark)
+    """Find blocks, fronts and panels for the contacts that are covered."""
+    velocities = find_blocks(rows, segments, blocks, elements.found)
     if velocities <= TOGETHER:
         eliminate_together(blocks)
         return
@@ -100,6 +108,8 @@ def find_blocks(rows, segments, blocks, cut):
     for v in range(m):
         block[v], cut[v] = -1, 0
     for i in range(len(segments)):
+        if blocks.covered[i] == 0:
+            continue
         at = 0
         for s in range(0, 4, 2):
             first, length = segments[i, s], segments[i, s + 1]
@@ -127,7 +137,7 @@ def find_blocks(rows, segments, blocks, cut):
         block[v] = count - 1
         blocks.table[count - 1, SIZE] += 1
         velocities += 1
-    blocks.total[0] = count
+    blocks.total[BLOCKS] = count
     return velocities
 
 
@@ -135,11 +145,11 @@ def find_blocks(rows, segments, blocks, cut):
 def eliminate_together(blocks):
     """One front of all blocks."""
     place = 0
-    for block in range(blocks.total[0]):
+    for block in range(blocks.total[BLOCKS]):
         place = join(block, 0, place, block, blocks)
     fronts = 1 if place > 0 else 0
-    blocks.fronts[0, BEGIN], blocks.fronts[0, BASE], blocks.fronts[0, PANEL], blocks.total[1] = 0, 0, 0, fronts
-    blocks.fronts[fronts, BEGIN] = blocks.fronts[0, LEFT] = blocks.total[0]
+    blocks.fronts[0, BEGIN], blocks.fronts[0, BASE], blocks.fronts[0, PANEL], blocks.total[FRONTS] = 0, 0, 0, fronts
+    blocks.fronts[fronts, BEGIN] = blocks.fronts[0, LEFT] = blocks.total[BLOCKS]
     blocks.fronts[fronts, BASE] = blocks.fronts[0, WIDTH] = place
     blocks.fronts[fronts, PANEL] = place * place
 
@@ -165,39 +175,39 @@ def blocks_of(rows, segment, blocks, found):
 
 
 @kernel
-def find_elements(rows, segments, blocks, parts):
+def find_elements(rows, segments, blocks, elements):
     """Write the elements, and those of each block; return how many there are."""
-    members = blocks.members
-    first, last, weight, where, count = parts.first, parts.last, parts.weight, parts.where, parts.count
+    members, sets, state = blocks.members, elements.sets, elements.state
 
     # One element for contacts in a row that touch the same blocks, if there are several.
-    elements, top = 0, 0
+    count, top = 0, 0
     for i in range(len(segments)):
-        found = blocks_of(rows[i], segments[i], blocks, members[top:])
-        if found < 2 or (elements > 0 and repeats(members, first[elements - 1], top, found)):
+        if blocks.covered[i] == 0:
             continue
-        first[elements], last[elements] = top, top + found
+        found = blocks_of(rows[i], segments[i], blocks, members[top:])
+        if found < 2 or (count > 0 and repeats(members, sets[count - 1, FIRST], top, found)):
+            continue
+        sets[count, FIRST], sets[count, LAST] = top, top + found
         top += found
-        elements += 1
+        count += 1
     blocks.fronts[0, BEGIN] = top
 
     # Turn the lists round: elements of each block.
-    b = blocks.total[0]
+    b = blocks.total[BLOCKS]
     for k in range(b + 1):
-        where[k] = 0
+        state[k, WHERE] = state[k, COUNT] = 0
     for z in range(top):
-        where[members[z] + 1] += 1
+        state[members[z] + 1, WHERE] += 1
     for k in range(b):
-        where[k + 1] += where[k]
-        count[k] = 0
-    for e in range(elements):
-        weight[e], parts.seen[e] = 0, -1
-        for z in range(first[e], last[e]):
+        state[k + 1, WHERE] += state[k, WHERE]
+    for e in range(count):
+        sets[e, WEIGHT], sets[e, SEEN] = 0, -1
+        for z in range(sets[e, FIRST], sets[e, LAST]):
             k = members[z]
-            weight[e] += blocks.table[k, SIZE]
-            parts.incident[where[k] + count[k]] = e
-            count[k] += 1
-    return elements
+            sets[e, WEIGHT] += blocks.table[k, SIZE]
+            elements.incident[state[k, WHERE] + state[k, COUNT]] = e
+            state[k, COUNT] += 1
+    return count
 
 
 @kernel
@@ -212,150 +222,152 @@ def repeats(members, first, top, count):
 
 
 @kernel
-def eliminate_lone(elements, blocks, parts):
+def eliminate_lone(count, blocks, elements):
     """Fronts of blocks that are in one element only: eliminated first, they fill nothing. Returns how many velocities.
 
     They leave their element. So dry friction, which has a velocity of its own, and the ends of limbs take no part in
     the ordering.
     """
-    members, count = blocks.members, parts.count
+    members, sets, state = blocks.members, elements.sets, elements.state
     fronts, top, place = 0, blocks.fronts[0, BEGIN], 0
-    for e in range(elements):
+    for e in range(count):
         # Its lone blocks, then the others.
-        first, last, weight = parts.first[e], parts.last[e], parts.weight[e]
+        first, last, weight = sets[e, FIRST], sets[e, LAST], sets[e, WEIGHT]
         before, begin = place, top
         for z in range(first, last):
-            if count[members[z]] == 1:
+            if state[members[z], COUNT] == 1:
                 place = join(members[z], fronts, place, top, blocks)
                 top += 1
         if top == begin:
             continue
         blocks.fronts[fronts, BEGIN], blocks.fronts[fronts, BASE], blocks.fronts[fronts, LEFT] = begin, before, top
         for z in range(first, last):
-            if count[members[z]] > 1:
+            if state[members[z], COUNT] > 1:
                 members[top] = members[z]
                 top += 1
         blocks.fronts[fronts, WIDTH] = weight
-        parts.first[e], parts.last[e], parts.weight[e] = blocks.fronts[fronts, LEFT], top, weight - (place - before)
+        sets[e, FIRST], sets[e, LAST], sets[e, WEIGHT] = blocks.fronts[fronts, LEFT], top, weight - (place - before)
         fronts += 1
-    blocks.fronts[fronts, BEGIN], blocks.fronts[fronts, BASE], blocks.total[1] = top, place, fronts
+    blocks.fronts[fronts, BEGIN], blocks.fronts[fronts, BASE], blocks.total[FRONTS] = top, place, fronts
     return place
 
 
 @kernel
-def set_degrees(remaining, blocks, parts):
+def set_degrees(remaining, blocks, elements):
     """Bound how many velocities each block is coupled with; blocks are put into lists of the same degree."""
-    for k in range(len(parts.least)):
-        parts.least[k], parts.mark[k] = -1, -1
-    for block in range(blocks.total[0] - 1, -1, -1):
+    state = elements.state
+    for k in range(len(state)):
+        elements.least[k] = state[k, MARK] = -1
+    for block in range(blocks.total[BLOCKS] - 1, -1, -1):
         # Those in one element are eliminated already.
         degree = 0
-        for k in range(parts.where[block], parts.where[block + 1]):
-            degree += parts.weight[parts.incident[k]] - blocks.table[block, SIZE]
-        if parts.count[block] != 1:
-            put_in(block, min(degree, remaining - blocks.table[block, SIZE]), parts)
+        for k in range(state[block, WHERE], state[block + 1, WHERE]):
+            degree += elements.sets[elements.incident[k], WEIGHT] - blocks.table[block, SIZE]
+        if state[block, COUNT] != 1:
+            put_in(block, min(degree, remaining - blocks.table[block, SIZE]), state, elements.least)
 
 
 @in_callers
 @kernel
-def put_in(block, degree, parts):
+def put_in(block, degree, state, least):
     """Into the list of this degree, as its first."""
-    following = parts.least[degree]
-    parts.degree[block], parts.after[block], parts.before[block] = degree, following, -1
+    following = least[degree]
+    state[block, DEGREE], state[block, AFTER], state[block, BEFORE] = degree, following, -1
     if following >= 0:
-        parts.before[following] = block
-    parts.least[degree] = block
+        state[following, BEFORE] = block
+    least[degree] = block
 
 
 @in_callers
 @kernel
-def take_out(block, parts):
+def take_out(block, state, least):
     """Out of the list of its degree."""
-    following, previous = parts.after[block], parts.before[block]
+    following, previous = state[block, AFTER], state[block, BEFORE]
     if following >= 0:
-        parts.before[following] = previous
+        state[following, BEFORE] = previous
     if previous >= 0:
-        parts.after[previous] = following
+        state[previous, AFTER] = following
     else:
-        parts.least[parts.degree[block]] = following
+        least[state[block, DEGREE]] = following
 
 
 @kernel
-def eliminate(remaining, elements, blocks, parts):
+def eliminate(remaining, count, blocks, elements):
     """Fronts, in the order of least degree."""
-    members, table, own, mark = blocks.members, blocks.table, parts.own, parts.mark
-    weight, beyond, incident, where, count = parts.weight, parts.beyond, parts.incident, parts.where, parts.count
-    fronts, least = blocks.total[1], 0
-    top = blocks.fronts[fronts, BEGIN]
+    members, table, fronts, found = blocks.members, blocks.table, blocks.fronts, elements.found
+    sets, state, incident, least = elements.sets, elements.state, elements.incident, elements.least
+    f, lowest = blocks.total[FRONTS], 0
+    top = fronts[f, BEGIN]
     while remaining > 0:
         # The next block, and all that it is coupled with; its elements become one.
-        while parts.least[least] < 0:
-            least += 1
-        block, new = parts.least[least], elements + fronts
-        take_out(block, parts)
-        mark[block], coupled, found = fronts, 0, 0
-        for k in range(where[block], where[block] + count[block]):
+        while least[lowest] < 0:
+            lowest += 1
+        block, new = least[lowest], count + f
+        take_out(block, state, least)
+        state[block, MARK], coupled, others = f, 0, 0
+        for k in range(state[block, WHERE], state[block, WHERE] + state[block, COUNT]):
             e = incident[k]
-            weight[e] = 0
-            for z in range(parts.first[e], parts.last[e]):
+            sets[e, WEIGHT] = 0
+            for z in range(sets[e, FIRST], sets[e, LAST]):
                 other = members[z]
-                if mark[other] != fronts:
-                    mark[other] = fronts
-                    own[found] = other
-                    found += 1
+                if state[other, MARK] != f:
+                    state[other, MARK] = f
+                    found[others] = other
+                    others += 1
                     coupled += table[other, SIZE]
 
         # What the elements of these have beyond the new one.
-        for x in range(found):
-            for k in range(where[own[x]], where[own[x]] + count[own[x]]):
+        for x in range(others):
+            other = found[x]
+            for k in range(state[other, WHERE], state[other, WHERE] + state[other, COUNT]):
                 e = incident[k]
-                if weight[e] > 0:
-                    if parts.seen[e] != fronts:
-                        parts.seen[e], beyond[e] = fronts, weight[e]
-                    beyond[e] -= table[own[x], SIZE]
+                if sets[e, WEIGHT] > 0:
+                    if sets[e, SEEN] != f:
+                        sets[e, SEEN], sets[e, BEYOND] = f, sets[e, WEIGHT]
+                    sets[e, BEYOND] -= table[other, SIZE]
 
         # Forget elements that lie within the new one. What is in no other is eliminated in the same front.
-        blocks.fronts[fronts, BEGIN], place = top, blocks.fronts[fronts, BASE]
-        place = join(block, fronts, place, top, blocks)
+        fronts[f, BEGIN] = top
+        place = join(block, f, fronts[f, BASE], top, blocks)
         top += 1
-        for x in range(found):
-            other, kept, far = own[x], 0, 0
-            for k in range(where[other], where[other] + count[other]):
+        for x in range(others):
+            other, kept, far = found[x], 0, 0
+            begin = state[other, WHERE]
+            for k in range(begin, begin + state[other, COUNT]):
                 e = incident[k]
-                if weight[e] > 0 and beyond[e] > 0:
-                    incident[where[other] + kept] = e
+                if sets[e, WEIGHT] > 0 and sets[e, BEYOND] > 0:
+                    incident[begin + kept] = e
                     kept += 1
-                    far += beyond[e]
-            take_out(other, parts)
+                    far += sets[e, BEYOND]
+            take_out(other, state, least)
             if kept == 0:
-                place = join(other, fronts, place, top, blocks)
+                place = join(other, f, place, top, blocks)
                 top += 1
                 coupled -= table[other, SIZE]
-                own[x] = -1
+                found[x] = -1
             else:
-                incident[where[other] + kept] = new
-                count[other] = kept + 1
-                parts.after[other] = far
+                incident[begin + kept] = new
+                state[other, COUNT], state[other, AFTER] = kept + 1, far
 
         # The others are left, in the new element; bounds of their degrees.
-        remaining -= place - blocks.fronts[fronts, BASE]
-        blocks.fronts[fronts, LEFT] = top
-        for x in range(found):
-            other = own[x]
+        remaining -= place - fronts[f, BASE]
+        fronts[f, LEFT] = top
+        for x in range(others):
+            other = found[x]
             if other >= 0:
                 members[top] = other
                 top += 1
                 rest = coupled - table[other, SIZE]
-                degree = min(parts.degree[other] + rest, rest + parts.after[other], remaining - table[other, SIZE])
-                put_in(other, degree, parts)
-                least = min(least, degree)
-        parts.first[new], parts.last[new] = blocks.fronts[fronts, LEFT], top
-        weight[new], parts.seen[new] = coupled, -1
-        blocks.fronts[fronts, WIDTH] = place - blocks.fronts[fronts, BASE] + coupled
-        fronts += 1
-        blocks.fronts[fronts, BASE] = place
-    blocks.fronts[fronts, BEGIN] = top
-    blocks.total[1] = fronts
+                degree = min(state[other, DEGREE], state[other, AFTER]) + rest
+                degree = min(degree, remaining - table[other, SIZE])
+                put_in(other, degree, state, least)
+                lowest = min(lowest, degree)
+        sets[new, FIRST], sets[new, LAST], sets[new, WEIGHT], sets[new, SEEN] = fronts[f, LEFT], top, coupled, -1
+        fronts[f, WIDTH] = place - fronts[f, BASE] + coupled
+        f += 1
+        fronts[f, BASE] = place
+    fronts[f, BEGIN] = top
+    blocks.total[FRONTS] = f
 
 
 @in_callers
@@ -371,7 +383,7 @@ def sort_fronts(blocks):
     """Sort what is left after each front by the order of elimination, and lay out the panels."""
     members, table = blocks.members, blocks.table
     blocks.fronts[0, PANEL] = 0
-    for f in range(blocks.total[1]):
+    for f in range(blocks.total[FRONTS]):
         # By insertion: the lists are short.
         begin = blocks.fronts[f, LEFT]
         for z in range(begin + 1, blocks.fronts[f + 1, BEGIN]):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from stiction.arrays.compiled import kernel, shared
 from stiction.arrays.layout import layout
 from stiction.arrays.vectors import THREE
-from stiction.solvers.contact.cone_newton.elimination import Elements, order_bodies
+from stiction.solvers.contact.cone_newton.elimination import forget_order
 from stiction.solvers.contact.cone_newton.one_contact import Contacts
 from stiction.solvers.contact.cone_newton.step import Search, newton
 from stiction.solvers.contact.cone_newton.system import System
@@ -23,7 +23,6 @@ class Work(NamedTuple):
     contacts: Contacts
     search: Search
     system: System
-    elements: Elements
 
 
 work_sizes, views = layout(Work, "n", "d", "m", "width")
@@ -44,8 +43,8 @@ def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_
     softness: ε over the residual
     """
     n, width = len(p), rows.shape[2]
-    contacts, search, system, elements = views(n, 3, m, width, THREE, False, floats, ints)
-    order_bodies(rows, segments, system.blocks, elements)
+    contacts, search, system = views(n, 3, m, width, THREE, False, floats, ints)
+    forget_order(system.blocks)
 
     # All contacts in stretched units; mode -1, so that each counts as changed in the first linearisation.
     for i in range(n):
