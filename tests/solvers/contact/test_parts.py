@@ -11,7 +11,7 @@ from stiction.problems.zoo.contact_families import stack
 from stiction.solvers.contact.cone_newton.cone_newton import Given, cone_newton
 from stiction.solvers.contact.cone_newton.cone_newton import sizes as whole_sizes
 from stiction.solvers.contact.cone_newton.parts import sizes, solve_parts
-from stiction.solvers.lcp.principal import SOLVED
+from stiction.solvers.contract import SOLVED
 
 
 def given_of(problem):

@@ -17,7 +17,7 @@ from stiction.arrays.vectors import at, put
 from stiction.problems.islands import flatten, unite
 from stiction.solvers.contact.cone_newton.cone_newton import Given, cone_newton
 from stiction.solvers.contact.cone_newton.cone_newton import sizes as solver_sizes
-from stiction.solvers.lcp.principal import MAX_ITERATIONS, SOLVED
+from stiction.solvers.contract import MAX_ITERATIONS, SOLVED
 
 
 class Part(NamedTuple):
