@@ -11,11 +11,11 @@ three more tangents: the disc is a ball in five directions, or one for each part
 
 Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
 sweeps of exact one-contact solves come first. If Newton's method stalls, cycles start it again from the best point
-after more sweeps, Anderson-accelerated sweeps, proximal steps (on large islands and in every second round a walk of
-them in units of the loads, `walk`), or a perturbation. After a round of these, contacts are scaled by their loads, the
-best point is forgotten, and a new round begins. There is no guarantee, since friction is not monotone; a solve that
-misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from solutions for friction pyramids, and tries more
-cycles.
+after more sweeps, Anderson-accelerated sweeps, proximal steps (in every second round a walk of them in units of the
+loads, `walk`; on large islands always, and before the sweeps), or a perturbation. After a round of these, contacts are
+scaled by their loads, the best point is forgotten, and a new round begins. There is no guarantee, since friction is not
+monotone; a solve that misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from solutions for friction
+pyramids, and tries more cycles.
 
 [AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
 """
@@ -290,6 +290,8 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
 
         # Starting point of this cycle: the start itself, or what its stage makes of the best point.
         stage = cycle % STAGES
+        if len(p) > LARGE and stage in (1, 3):
+            stage = 4 - stage  # on large islands walks come first: they solve nearly all that is left
         softness = soft * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
         if cycle == 0 and warm:
             softness = soft if soft > SOFTNESS else WARM_SOFTNESS

@@ -50,7 +50,7 @@ SOFTNESS, WARM_SOFTNESS = 0.01, 1e-4
 # The same on more than LARGE contacts, from a start while things move. A closed contact loses 1 / (1 + ε) of its
 # velocity in a step, so that ε need only be small beside one; but a contact whose mode is wrong is pressed with 1 / ε,
 # and one among hundreds shortens the step of all. In falling heaps of 100 bodies this halves the Newton steps.
-LARGE_SOFTNESS = 0.1
+LARGE_SOFTNESS = 0.3
 # Bounds of ε. A smaller least one makes the system singular to rounding.
 LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10
 # Factor of the softness after a full step that repeats the active set, where the map is smooth; and its least value.
