@@ -227,6 +227,13 @@ def put(array: Table, i: int, v: Vector) -> None:
 
 
 @of_vectors
+def put_column(array: Table, j: int, v: Vector) -> None:
+    """Column j of an array = v."""
+    for k, x in enumerate(v):
+        array[k, j] = x
+
+
+@of_vectors
 def plus(a: Vector, b: Vector) -> Vector:
     return [x + y for x, y in zip(a, b, strict=True)]
 

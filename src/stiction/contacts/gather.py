@@ -2,11 +2,11 @@
 
 Three kinds of unilateral constraints become contacts with rows n, t1, t2:
 
-- a contact between geoms: gap is the true distance; mu the sliding coefficient, zero for condim 1. Unequal
-  coefficients mu1, mu2 along the tangents are exact as well: with t_i scaled by mu_i / max(mu1, mu2) the ellipse of
-  friction becomes a disc, and sliding still dissipates most. So are torsional and rolling friction (condim 4 and 6),
-  whose rows follow as further tangents, scaled by their coefficients, in m, over mu: all together friction is the
-  elliptic cone that MuJoCo means, sum (f_i / mu_i)² <= f_n².
+- a contact between geoms: gap is the true distance; those of a face lie in one plane (`level`). mu is the sliding
+  coefficient, zero for condim 1. Unequal coefficients mu1, mu2 along the tangents are exact as well: with t_i scaled by
+  mu_i / max(mu1, mu2) the ellipse of friction becomes a disc, and sliding still dissipates most. So are torsional and
+  rolling friction (condim 4 and 6), whose rows follow as further tangents, scaled by their coefficients, in m, over mu:
+  all together friction is the elliptic cone that MuJoCo means, sum (f_i / mu_i)² <= f_n².
 - a limit of a joint or tendon: no tangents, mu = 0.
 - dry friction of a joint or tendon, |p| <= b = dt · frictionloss: a velocity is added that nothing else is coupled to,
   with mass a and free velocity -b/a; it must not be negative, so that its impulse is always b. It is the normal
@@ -41,6 +41,7 @@ from stiction.bodies.dynamics import block_sizes, fill_blocks
 from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
 from stiction.bodies.pointers import floats, ints
 from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE, SURFACES, WIDEST
+from stiction.contacts.level import level, smaller_radius
 from stiction.contacts.rows import (
     TOO_MANY,
     copy_row,
@@ -59,6 +60,10 @@ if TYPE_CHECKING:
 
 CONTACT, LIMIT, DRY = 0, 1, 2  # kinds
 SAME = 1e-7  # of a radius: contacts closer than this are the same
+# Gap of a contact, as part of the smaller geom's radius, that counts as none: what the curvature of a motion leaves of
+# a gap that was closed. Chased from step to step, such gaps move everything that they touch by as little, which makes
+# contacts slide, under their full friction, that should stick. Smaller: settling heaps take twice as many Newton steps.
+SLACK = 1e-6
 CORNERS = 4  # a pair with more contacts is searched for ones that lie between two others
 MOVES, IMMOVABLE = 1e-6, 1e-10  # entries of a normal row: above rounding; rounding, relative to its tangents
 LEAST_LEVER = 1e-13  # m: a normal row with smaller entries is rounding, whatever its tangents are
@@ -100,6 +105,7 @@ class Constraints(NamedTuple):
     rows: Array[Floats, "n", "d", "width"]  # n, t1, t2 at the velocities of `segments`
     friction: Array[Floats, "n"]  # mu
     gap: Array[Floats, "n"]  # distance, in m or rad; negative where bodies overlap
+    slack: Array[Floats, "n"]  # distance that counts as none
     spot: Array[Floats, "n", 3]  # place of a contact in the frame of its second geom; the side of a limit
     joints: Array[Floats, "j", "joint_width"]  # bilateral rows at the velocities of `joint_segments`
     joint_gap: Array[Floats, "j"]  # error of position of the bilateral rows
@@ -142,10 +148,10 @@ LENGTHS = ("blocks", "m", "entries", "n", "width", "j", "joint_width", "d", "car
 sizes, views = layout(Constraints, *LENGTHS)
 
 
-def gather(memory: Memory) -> Constraints:
-    """Read the constraints of this step; `bodies.stages.smooth` must have run."""
+def gather(memory: Memory, flat: bool = False) -> Constraints:
+    """Read the constraints of this step; `bodies.stages.smooth` must have run. flat: faces are levelled (`level`)."""
     counts, kept = np.empty(COUNTS, np.int64), np.empty(int(memory.data["ncon"][0]), np.int64)
-    problem = measure(memory.model, memory.data, memory.where, counts, kept)
+    problem = measure(memory.model, memory.data, memory.where, counts, kept, flat)
     if problem:
         raise InvalidScene(problem_text(memory, int(problem)))
     lengths = counts[: len(LENGTHS)].tolist()
@@ -165,10 +171,11 @@ def problem_text(memory: Memory, problem: int) -> str:
 
 
 @kernel
-def measure(model, data, where, counts, kept):
+def measure(model, data, where, counts, kept, flat):
     """Count the constraints of this step; return the number of a problem that prevents it, 0 if there is none.
 
     kept: (ncon,) indices of the contacts that are not left out
+    flat: whether contacts of a face are brought into one plane
     """
     m, d = model[0], data[0]
 
@@ -198,6 +205,8 @@ def measure(model, data, where, counts, kept):
         if not flexible:
             one, two = trees_of_contact(model, where, geoms[0], geoms[1])
             length = segment_of(model, where, one)[1] + segment_of(model, where, two)[1]
+            if flat and end > first + 1:
+                level(model, data, where, first, end)
 
         # Keep the contacts that are neither duplicates nor on bodies that joints hold fixed along the normal.
         for i in range(first, end):
@@ -264,7 +273,7 @@ def row_widths(model, data, where):
 def fill(model, data, where, kept, to, scratch):
     """Write everything that `measure` counted."""
     m, d = model[0], data[0]
-    rows, segments, friction, gap, spot = to.rows, to.segments, to.friction, to.gap, to.spot
+    rows, segments, friction, gap, slack, spot = to.rows, to.segments, to.friction, to.gap, to.slack, to.spot
     kind, address, source, pair, n = to.kind, to.address, to.source, to.pair, len(to.gap)
 
     # Mass and free velocity of the trees; those of dry friction follow below.
@@ -283,6 +292,7 @@ def fill(model, data, where, kept, to, scratch):
         kind[i], address[i], source[i] = CONTACT, row, c
         pair[i, 0], pair[i, 1] = geoms[0], geoms[1]
         gap[i] = floats(contact + where[DIST])[0]
+        slack[i] = SLACK * smaller_radius(model, geoms)
         spot_in_frame(data, floats(contact + where[POS]), geoms[1], spot[i])
         mu = friction[i] = coefficient(contact, where)
         copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
@@ -303,7 +313,7 @@ def fill(model, data, where, kept, to, scratch):
         first, second = trees_of_row(model, data, where, row)
         set_segments(model, where, first, second, segments[i])
         named(data, row, LIMIT, i, kind, address, source, pair)
-        gap[i], friction[i] = position[row], 0.0
+        gap[i], slack[i], friction[i] = position[row], 0.0, 0.0
         copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
         for c in range(1, rows.shape[1]):
             clear(rows[i, c])
@@ -319,7 +329,7 @@ def fill(model, data, where, kept, to, scratch):
         segments[i, 0], segments[i, 1] = start, 1
         segments[i, 2], segments[i, 3] = segment_of(model, where, first)
         named(data, row, DRY, i, kind, address, source, pair)
-        gap[i], friction[i] = 0.0, 1.0
+        gap[i], slack[i], friction[i] = 0.0, 0.0, 1.0
         inertia = 1.0 / compliance[row]
         to.starts[m.ntree + extra + 1] = start + 1
         to.mass[entry + extra] = inertia

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from stiction.problems.contact import ContactProblem
 
 BINS = (4096, 9216, 24576)  # floats of a thread's workspace; a problem that needs more is left to the CPU
-INTS = 8  # floats for each int: problems need one for 13 to 15
+INTS = 4  # floats for each int: small problems need one for 5 to 8, others one for 4 to 5
 REGISTERS = 64  # of a thread, and the rest in its memory: what counts is how many threads wait for memory at once
 THREADS = 1024  # of a block: its warps run the same code at the same time, which is far larger than any cache
 FEW = 1 << 16  # a smaller batch has blocks of 64 threads, to occupy all of the GPU

@@ -172,13 +172,16 @@ class Engine:
         self.search = before_control(self.shadow, self.data, self.mended, self.search)
         self.prepared = True
 
-    def gather(self, law: Law | None = None) -> Constraints:
-        """The constraints of the state that was looked at; without friction there are no torsion and rolling either."""
+    def gather(self, law: Law | None = None, flat: bool = True) -> Constraints:
+        """The constraints of the state that was looked at; without friction there are no torsion and rolling either.
+
+        flat: as in `contacts.gather`
+        """
         taken = self.memory.where[WIDEST]
         try:
             if law is not None and law.kind == "frictionless":
                 self.memory.where[WIDEST] = 3
-            return gather(self.memory)
+            return gather(self.memory, flat)
         finally:
             self.memory.where[WIDEST] = taken
 

@@ -47,7 +47,7 @@ class Course(Motion):
 
     def run(self) -> Report:
         self.engine.look()
-        found = self.engine.gather()
+        found = self.engine.gather(flat=False)
         self.probe.follow(self.data)
         potential, kinetic = energy(self.model, self.data)
         begin = float(self.data.time)

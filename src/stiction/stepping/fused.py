@@ -49,7 +49,8 @@ from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, Judging, judge_problem
 from stiction.solutions.contact_laws import sample as judging_sample
 from stiction.solutions.status import Status
-from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sample, sizes
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sample
+from stiction.solvers.contact.cone_newton.parts import sizes, solve_parts
 from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from stiction.stepping.engine import direct
 from stiction.stepping.pose import RECOVERY, set_joints, set_rates
@@ -211,7 +212,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
 
     # Gather: the constraints of this step.
     counts, kept = new_ints[:COUNTS], ints[:found]
-    if measure(model, data, where, counts, kept) != 0:
+    if measure(model, data, where, counts, kept, True) != 0:
         return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
     if counts[DIRECTIONS] > len(zero):
         need[0] = counts[DIRECTIONS]
@@ -285,7 +286,7 @@ def attempt(model, settings, step, work, still, cycles, zero):
     given = Given(
         white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, settings.apart
     )  # fmt: skip
-    _, steps, _ = cone_newton(
+    _, steps, _ = solve_parts(
         given, tau, work.start, cycles, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
     )
     respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse, zero)

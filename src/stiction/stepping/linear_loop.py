@@ -200,7 +200,7 @@ def difference_velocities(addresses, about, eps, sides, scene, found, room, memo
     nv, qvel, force = model[0].nv, numbers_at(data[0].qvel), numbers_at(data[0].qfrc_smooth)
     length, whole = sides * eps, data[0].ne > 0
     if whole:
-        measure(model, data, where, memory.counts, memory.kept)
+        measure(model, data, where, memory.counts, memory.kept, True)
     for k in range(nv):
         # Forces on either side.
         column, before = nv + k, qvel[k]
@@ -278,7 +278,7 @@ def seen(model, data, where, found, room, memory, posing, side):
     # As many constraints of each kind as before ...
     if data[0].ncon > len(memory.kept):
         return False
-    if measure(model, data, where, memory.counts, memory.kept) != 0:
+    if measure(model, data, where, memory.counts, memory.kept, True) != 0:
         return False
     for k in range(len(memory.now)):
         if memory.counts[k] != memory.now[k]:

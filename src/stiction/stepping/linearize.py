@@ -166,7 +166,7 @@ class Differences:
         self.force, self.rates = np.array(engine.data.qfrc_smooth), np.array(engine.data.act_dot)
         memory = engine.memory
         kept, self.counts = np.empty(int(memory.data["ncon"][0]), np.int64), np.zeros(COUNTS, np.int64)
-        measure(memory.model, memory.data, memory.where, self.counts, kept)
+        measure(memory.model, memory.data, memory.where, self.counts, kept, True)
         self.found, self.solution = self.solved(law, DEFAULT if solver is None else solver, stepper)
         self.problem: ContactProblem = self.solution.whose()
         self.jumps: set[int] = set()
@@ -269,7 +269,8 @@ class Differences:
         memory = self.engine.memory
         kept = np.empty(int(memory.data["ncon"][0]), np.int64)
         counts = np.zeros(COUNTS, np.int64)
-        if measure(memory.model, memory.data, memory.where, counts, kept) or not np.array_equal(counts, self.counts):
+        problem = measure(memory.model, memory.data, memory.where, counts, kept, True)
+        if problem or not np.array_equal(counts, self.counts):
             return self.matched(self.engine.gather())
         fill(memory.model, memory.data, memory.where, kept, self.room, self.scratch)
         return self.matched(self.room)
@@ -303,8 +304,8 @@ class Differences:
                 "linearize: equality constraints or dry friction appear beside the present state; take a smaller eps"
             )
         return now._replace(
-            rows=rows, gap=gap, segments=old.segments, kind=old.kind, address=old.address, source=old.source,
-            pair=old.pair, spot=old.spot, friction=old.friction, surface=surface,
+            rows=rows, gap=gap, slack=old.slack, segments=old.segments, kind=old.kind, address=old.address,
+            source=old.source, pair=old.pair, spot=old.spot, friction=old.friction, surface=surface,
         )  # fmt: skip
 
     def forced(

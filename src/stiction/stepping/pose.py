@@ -13,6 +13,7 @@ from stiction.contacts.gather import DRY
 from stiction.errors import InvalidScene
 from stiction.problems.joints import LOOSELY, make_consistent
 from stiction.problems.normal_form import white_of
+from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from stiction.stepping.record import posed_problem
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def set_rates(found, dt, recovery, bounce, before, rate):
 
     Gaps that are rounding of earlier steps count as closed. They are never consistent with each other, and where
     contacts outnumber the motions that they resist, fitting them would move all resting bodies that much in every step.
+    Among many contacts the same goes for gaps within their slack.
     """
     gap, rows, segments, free = found.gap, found.rows, found.segments, found.free
 
@@ -90,7 +92,7 @@ def set_rates(found, dt, recovery, bounce, before, rate):
     # Close the gap within the step, or correct an overlap at the recovery speed at most.
     for i in range(len(gap)):
         rate[i] = max(gap[i] / dt, -recovery)
-        if abs(rate[i]) <= CLOSED * fastest:
+        if abs(rate[i]) <= CLOSED * fastest or (len(gap) > LARGE and abs(gap[i]) <= found.slack[i]):
             rate[i] = 0.0
 
         # An impact: the contact must leave with its restitution.

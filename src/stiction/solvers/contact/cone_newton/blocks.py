@@ -1,272 +1,383 @@
-"""LU factors of A = I + sum of L_iᵀ G_i L_i for free bodies: 6 × 6 blocks, for each body and each pair that touches.
+"""LU factors of A = I + sum of L_iᵀ G_i L_i by fronts (see `elimination`): assembly, factors, solution.
 
-Bodies are eliminated in the order of minimum degree: next is the one with the fewest neighbours left, which then become
-neighbours of each other. Only blocks that are nonzero at first or fill in are stored. Pivots are sought within the
-diagonal blocks, not across bodies, so that the order is kept; the caller corrects the loss of digits by refinement.
+Front after front, in place: the rows of its velocities and, transposed, the columns below them are two panels whose
+rows are long, so that all arithmetic goes along them. Pivots are sought among the velocities of a front, not across
+fronts, so that the order is kept; the caller corrects the loss of digits by refinement.
 """
 
 from __future__ import annotations
 
-from typing import Annotated as Array
-from typing import NamedTuple
-
-from stiction.arrays.compiled import kernel, sums
-from stiction.arrays.layout import Floats, Ints, layout
-from stiction.arrays.vectors import column, inner
+from stiction.arrays.compiled import in_callers, kernel, sums
+from stiction.arrays.dense import dot
+from stiction.arrays.layout import cut
+from stiction.arrays.tiles import subtract_product
+from stiction.arrays.vectors import column, negative, put_column
+from stiction.solvers.contact.cone_newton.elimination import (
+    BASE,
+    BEGIN,
+    BLOCKS,
+    FRONT,
+    FRONTS,
+    GATHERED,
+    LEFT,
+    ORDERED,
+    PANEL,
+    PLACE,
+    SIZE,
+    START,
+    TOUCHED,
+    WIDTH,
+)
 from stiction.solvers.contact.cone_newton.slope import through
 
-SIZE = 6
+SIX, THREE = 6, 3  # velocities of a free body, in space and in the plane, for which loops are unrolled
 
 
-class Blocks(NamedTuple):
-    """Sparsity pattern and values of the blocks, by bodies; empty if the velocities are not those of free bodies."""
-
-    order: Array[Ints, "b"]  # bodies in the order of elimination
-    begin: Array[Ints, "b + 1"]  # start of the neighbours of order[k] in `later`
-    later: Array[Ints, "b * b"]  # neighbours of a body that are eliminated after it
-    table: Array[Ints, "b", "b"]  # number of a block, -1 where there is none
-    values: Array[Floats, "b * b", 6, 6]
-    count: Array[Ints, 1]  # type: ignore[assignment]  # blocks that are used
-
-
-layout(Blocks, "b")
-
-
+@in_callers
 @kernel
-def of_free_bodies(segments, m):
-    """Whether there are several bodies and each run of velocities of a contact is one whole body, or empty."""
-    if m < 2 * SIZE or m % SIZE != 0:
-        return False
-    for i in range(len(segments)):
-        for s in range(0, 4, 2):
-            if segments[i, s] % SIZE != 0 or (segments[i, s + 1] != SIZE and segments[i, s + 1] != 0):
-                return False
-    return True
-
-
-@kernel
-def order_bodies(segments, blocks):
-    """Minimum-degree order and sparsity pattern, including fill: sets all fields but the values."""
-    table, order, begin, later = blocks.table, blocks.order, blocks.begin, blocks.later
-    b = len(order)
-
-    # Neighbours: 0 where two bodies share a contact, -1 elsewhere.
-    for i in range(b):
-        for j in range(b):
-            table[i, j] = -1
-    for i in range(len(segments)):
-        if segments[i, 1] > 0 and segments[i, 3] > 0:
-            first, second = segments[i, 0] // SIZE, segments[i, 2] // SIZE
-            table[first, second] = table[second, first] = 0
-    # While bodies are left, the diagonal holds their number of neighbours; then -1.
-    for i in range(b):
-        degree = 0
-        for j in range(b):
-            if j != i and table[i, j] == 0:
-                degree += 1
-        table[i, i] = degree
-
-    # Eliminate the body of least degree; its remaining neighbours are those eliminated after it.
-    size, number = 0, 0
-    for k in range(b):
-        body, degree = -1, b
-        for i in range(b):
-            if 0 <= table[i, i] < degree:
-                body, degree = i, table[i, i]
-        order[k], begin[k] = body, size
-        for j in range(b):
-            if j != body and table[body, j] == 0 and table[j, j] >= 0:
-                later[size] = j
-                size += 1
-
-        # Elimination connects these neighbours with each other: fill.
-        table[body, body] = -1
-        for x in range(begin[k], size):
-            i = later[x]
-            table[i, i] -= 1
-            for y in range(begin[k], x):
-                j = later[y]
-                if table[i, j] < 0:
-                    table[i, j] = table[j, i] = 0
-                    table[i, i] += 1
-                    table[j, j] += 1
-
-    # Number the blocks in the order in which the factorisation uses them.
-    begin[b] = size
-    for k in range(b):
-        i = order[k]
-        table[i, i] = number
-        number += 1
-        for x in range(begin[k], begin[k + 1]):
-            j = later[x]
-            table[i, j], table[j, i] = number, number + 1
-            number += 2
-    blocks.count[0] = number
+def panels(blocks, f):
+    """The rows of a front, of its own velocities and of those left; and the columns below them, transposed."""
+    s, w, begin = blocks.fronts[f + 1, BASE] - blocks.fronts[f, BASE], blocks.fronts[f, WIDTH], blocks.fronts[f, PANEL]
+    return cut(blocks.values, begin, (s, w)), cut(blocks.values, begin + s * w, (s, w - s))
 
 
 @kernel
 def clear(blocks):
     """A = I."""
-    values = blocks.values
-    for k in range(blocks.count[0]):
-        for i in range(SIZE):
-            for j in range(SIZE):
-                values[k, i, j] = 0.0
-    for body in range(len(blocks.order)):
-        D = values[blocks.table[body, body]]
-        for i in range(SIZE):
-            D[i, i] = 1.0
+    for k in range(blocks.fronts[blocks.total[FRONTS], PANEL]):
+        blocks.values[k] = 0.0
+    for f in range(blocks.total[FRONTS]):
+        U, _ = panels(blocks, f)
+        for k in range(len(U)):
+            U[k, k] = 1.0
 
 
+@in_callers
 @kernel
-def add_law(rows, segment, slope, i, zero, blocks):
-    """A += Lᵀ slope L of contact i."""
-    table, values = blocks.table, blocks.values
-    first, second = segment[0] // SIZE, segment[2] // SIZE
-
-    # First body, second body, and the coupling between them.
-    length = segment[1]
-    if length > 0:
-        add_product(rows, 0, slope, i, 0, zero, values[table[first, first]])
-    if segment[3] > 0:
-        add_product(rows, length, slope, i, length, zero, values[table[second, second]])
-        if length > 0:
-            add_product(rows, 0, slope, i, length, zero, values[table[first, second]])
-            add_product(rows, length, slope, i, 0, zero, values[table[second, first]])
+def find_columns(blocks, f):
+    """Set `column` of each block of a front: where it begins among the columns of its rows."""
+    at = 0
+    for z in range(blocks.fronts[f, BEGIN], blocks.fronts[f + 1, BEGIN]):
+        block = blocks.members[z]
+        blocks.column[block] = at
+        at += blocks.table[block, SIZE]
 
 
-@sums
-def add_product(rows, first, slope, i, second, zero, block):
-    """block += Rᵀ slope S of contact i, R and S its rows from these places on."""
-    for j in range(SIZE):
-        a = through(slope, i, column(rows, first + j, zero))
-        row = block[j]
-        for k in range(SIZE):
-            row[k] += inner(a, column(rows, second + k, zero))
-
-
+@in_callers
 @kernel
-def factor_blocks(blocks, pivots):
-    """A = L U in place; False if a diagonal block is singular. pivots: (6 b,) row exchanges within each body."""
-    order, begin, later, table, values = blocks.order, blocks.begin, blocks.later, blocks.table, blocks.values
-    for k in range(len(order)):
-        # Factor the diagonal block.
-        body = order[k]
-        D, own = values[table[body, body]], pivots[SIZE * body : SIZE * body + SIZE]
-        if not factor_block(D, own):
+def same_blocks(blocks, found, count):
+    """Whether the blocks that were found are those of the contacts gathered before."""
+    if found != count:
+        return False
+    for k in range(count):
+        if blocks.lists[TOUCHED, k] != blocks.lists[GATHERED, k]:
             return False
+    return True
 
-        # Row of U, then column of L; update the blocks that remain.
-        for y in range(begin[k], begin[k + 1]):
-            solve_lower(D, own, values[table[body, later[y]]])
-        for x in range(begin[k], begin[k + 1]):
-            i = later[x]
-            L = values[table[i, body]]
-            solve_upper_from_right(D, L)
-            for y in range(begin[k], begin[k + 1]):
-                j = later[y]
-                subtract_product(L, values[table[body, j]], values[table[i, j]])
+
+@in_callers
+@kernel
+def begin_group(blocks, count):
+    """Begin to gather contacts of the blocks that were found, which are put in the order of elimination."""
+    own, table = blocks.lists[ORDERED], blocks.table
+    for z in range(count):
+        block, y = blocks.lists[TOUCHED, z], z
+        blocks.lists[GATHERED, z] = block
+        while y > 0 and table[own[y - 1], PLACE] > table[block, PLACE]:
+            own[y] = own[y - 1]
+            y -= 1
+        own[y] = block
+
+
+@in_callers
+@kernel
+def gather_rows(rows, segment, slope, i, row, count, zero, blocks):
+    """Write L of contact i, with its blocks in this order, and -slopeᵀ L into the scratch, from this row on."""
+    own, L, G, at = blocks.lists[ORDERED], blocks.rows[0, row:], blocks.rows[1, row:], 0
+    for x in range(count):
+        # The second run lies behind the first.
+        first, size = blocks.table[own[x], START], blocks.table[own[x], SIZE]
+        within = segment[0] <= first < segment[0] + segment[1]
+        source = first - segment[0] if within else first - segment[2] + segment[1]
+        for k in range(size):
+            v = column(rows, source + k, zero)
+            put_column(L, at + k, v)
+            put_column(G, at + k, negative(through(slope, i, v)))
+        at += size
+
+
+@in_callers
+@kernel
+def add_gathered(blocks, height, count):
+    """A += Lᵀ slope L of the contacts gathered, which have so many rows and blocks."""
+    own, table, L, G = blocks.lists[ORDERED], blocks.table, blocks.rows[0], blocks.rows[1]
+    # Each front that eliminates some of them takes what these have with all that come later.
+    x, at = 0, 0
+    while x < count:
+        f = table[own[x], FRONT]
+        find_columns(blocks, f)
+        U, T = panels(blocks, f)
+        rows, columns = find_runs(blocks, own, x, count, at, len(U))
+        subtract_outer(blocks.runs, rows, columns, G, 0, L, 0, height, U, T)
+        while x < count and table[own[x], FRONT] == f:
+            at += blocks.table[own[x], SIZE]
+            x += 1
+
+
+@in_callers
+@kernel
+def find_runs(blocks, members, begin, end, at, s):
+    """Set `runs`: stretches of these blocks, side by side from column `at` on, that are so in a front, too.
+
+    Each as (first column, that in the front, length). Returns how many there are among the s velocities that the front
+    eliminates, and how many in all.
+    """
+    rows, count, following, runs = 0, 0, -1, blocks.runs
+    for z in range(begin, end):
+        block = members[z]
+        place, size = blocks.column[block], blocks.table[block, SIZE]
+        if place == following and place != s:
+            runs[count - 1, 2] += size
+        else:
+            runs[count, 0], runs[count, 1], runs[count, 2] = at, place, size
+            count += 1
+            rows = count if place < s else rows
+        following = place + size
+        at += size
+    return rows, count
+
+
+@kernel
+def subtract_outer(runs, rows, count, A, a, B, b, height, U, T):
+    """Subtract Aᵀ B at these runs from the rows U of a front, and Bᵀ A from the columns T below, transposed.
+
+    Runs are columns of A from a on, and of B from b on, of so many rows.
+    """
+    s = len(U)
+    for r in range(rows):
+        own, row, size = runs[r, 0], runs[r, 1], runs[r, 2]
+        for k in range(count):
+            subtract_product(A, a + own, size, B, b + runs[k, 0], runs[k, 2], height, U, row, runs[k, 1])
+        for k in range(rows, count):
+            subtract_product(B, b + own, size, A, a + runs[k, 0], runs[k, 2], height, T, row, runs[k, 1] - s)
+
+
+@kernel
+def factor_blocks(blocks):
+    """A = L U in place; False if the pivots of a front vanish."""
+    for f in range(blocks.total[FRONTS]):
+        U, T = panels(blocks, f)
+        if not factor_front(U, T, blocks.pivots[blocks.fronts[f, BASE] :]):
+            return False
+        if len(U) > 1 or any_entry(U[0], 1):
+            update(blocks, f, U, T)
     return True
 
 
 @kernel
-def factor_block(D, pivots):
-    """P D = L U in place, with the diagonal of U inverted; False if D is singular."""
-    for k in range(SIZE):
+def any_entry(row, first):
+    """Whether a row has nonzero entries from here on: that of dry friction has none."""
+    for k in range(first, len(row)):
+        if row[k] != 0.0:
+            return True
+    return False
+
+
+@kernel
+def factor_front(U, T, pivots):
+    """P D = L R for the square D of the rows U, with the diagonal of R inverted; U = L⁻¹ P U, T = R⁻ᵀ T."""
+    s, w = U.shape
+    k = 0
+    while k < s:
+        # Six columns at a time; what they change to the right.
+        end = min(k + SIX, s)
+        if end == k + SIX:
+            regular = factor_columns(U, k, k + SIX, pivots)
+        elif end == k + THREE:
+            regular = factor_columns(U, k, k + THREE, pivots)
+        else:
+            regular = factor_columns(U, k, end, pivots)
+        if not regular:
+            return False
+        forward(U[k:end, k:], U[k:end], end, w - end, False)
+        subtract_product(U.T[k:], end, s - end, U[k:], end, w - end, end - k, U, end, end)
+        k = end
+    forward(U.T, T, 0, w - s, True)
+    return True
+
+
+@in_callers
+@kernel
+def factor_columns(U, begin, end, pivots):
+    """Eliminate these columns below the diagonal; rows are exchanged throughout."""
+    s, w = U.shape
+    for k in range(begin, end):
         # Partial pivoting: exchange rows so that the largest entry is the pivot.
         best = k
-        for i in range(k + 1, SIZE):
-            if abs(D[i, k]) > abs(D[best, k]):
+        for i in range(k + 1, s):
+            if abs(U[i, k]) > abs(U[best, k]):
                 best = i
         pivots[k] = best
-        if not abs(D[best, k]) > 0.0:
+        if not abs(U[best, k]) > 0.0:
             return False
         if best != k:
-            for j in range(SIZE):
-                D[k, j], D[best, j] = D[best, j], D[k, j]
+            for j in range(w):
+                U[k, j], U[best, j] = U[best, j], U[k, j]
 
         # Eliminate below the pivot.
-        inverse = 1.0 / D[k, k]
-        D[k, k] = inverse
-        for i in range(k + 1, SIZE):
-            factor = D[i, k] * inverse
-            D[i, k] = factor
-            for j in range(k + 1, SIZE):
-                D[i, j] -= factor * D[k, j]
+        inverse = 1.0 / U[k, k]
+        U[k, k] = inverse
+        for i in range(k + 1, s):
+            factor = U[i, k] * inverse
+            U[i, k] = factor
+            for j in range(k + 1, end):
+                U[i, j] -= factor * U[k, j]
     return True
 
 
 @kernel
-def solve_lower(D, pivots, B):
-    """B = L⁻¹ P B."""
-    # Row exchanges, then forward substitution.
-    for k in range(SIZE):
-        best = pivots[k]
-        if best != k:
-            for j in range(SIZE):
-                B[k, j], B[best, j] = B[best, j], B[k, j]
-    for i in range(1, SIZE):
-        for k in range(i):
-            factor = D[i, k]
-            for j in range(SIZE):
-                B[i, j] -= factor * B[k, j]
-
-
-@kernel
-def solve_upper_from_right(D, B):
-    """B = B U⁻¹."""
-    for i in range(SIZE):
-        for k in range(SIZE):
-            B[i, k] *= D[k, k]
-            factor = B[i, k]
-            for j in range(k + 1, SIZE):
-                B[i, j] -= factor * D[k, j]
+def forward(M, X, at, length, divided):
+    """X = M⁻¹ X for columns of X from `at` on; M: lower triangle with ones on its diagonal, or inverses (`divided`)."""
+    i, s = 0, len(X)
+    while i + SIX <= s:
+        # Six rows: without those before them, then among themselves.
+        subtract_product(M.T, i, SIX, X, at, length, i, X, i, at)
+        forward_six(M[i:, i:], X[i:], at, length, divided)
+        i += SIX
+    while i < s:
+        # The rows left over, one by one.
+        subtract_product(M.T, i, 1, X, at, length, i, X, i, at)
+        if divided:
+            scale(X[i], at, length, M[i, i])
+        i += 1
 
 
 @sums
-def subtract_product(L, U, C):
-    """C -= L U."""
-    for i in range(SIZE):
-        l0, l1, l2, l3, l4, l5 = L[i, 0], L[i, 1], L[i, 2], L[i, 3], L[i, 4], L[i, 5]
-        for j in range(SIZE):
-            C[i, j] -= l0 * U[0, j] + l1 * U[1, j] + l2 * U[2, j] + l3 * U[3, j] + l4 * U[4, j] + l5 * U[5, j]
+def forward_six(M, X, at, length, divided):
+    """The same for six rows, in one pass."""
+    a0, b0, b1, c0, c1, c2 = M[1, 0], M[2, 0], M[2, 1], M[3, 0], M[3, 1], M[3, 2]
+    d0, d1, d2, d3, e0, e1, e2, e3, e4 = (
+        M[4, 0], M[4, 1], M[4, 2], M[4, 3], M[5, 0], M[5, 1], M[5, 2], M[5, 3], M[5, 4]
+    )  # fmt: skip
+    r0, r1, r2, r3, r4, r5 = X[0], X[1], X[2], X[3], X[4], X[5]
+    i0, i1, i2, i3, i4, i5 = 1.0, 1.0, 1.0, 1.0, 1.0, 1.0
+    if divided:
+        i0, i1, i2, i3, i4, i5 = M[0, 0], M[1, 1], M[2, 2], M[3, 3], M[4, 4], M[5, 5]
+    for j in range(at, at + length):
+        x0 = r0[j] * i0
+        x1 = (r1[j] - a0 * x0) * i1
+        x2 = (r2[j] - b0 * x0 - b1 * x1) * i2
+        x3 = (r3[j] - c0 * x0 - c1 * x1 - c2 * x2) * i3
+        x4 = (r4[j] - d0 * x0 - d1 * x1 - d2 * x2 - d3 * x3) * i4
+        x5 = (r5[j] - e0 * x0 - e1 * x1 - e2 * x2 - e3 * x3 - e4 * x4) * i5
+        r0[j], r1[j], r2[j], r3[j], r4[j], r5[j] = x0, x1, x2, x3, x4, x5
 
 
 @kernel
-def solve_blocks(blocks, pivots, x):
+def scale(row, at, length, factor):
+    """row *= factor."""
+    for j in range(at, at + length):
+        row[j] *= factor
+
+
+@in_callers
+@kernel
+def update(blocks, f, U, T):
+    """Subtract what the elimination of a front changes in later ones."""
+    members, z, end, at = blocks.members, blocks.fronts[f, LEFT], blocks.fronts[f + 1, BEGIN], 0
+    while z < end:
+        # The next front that eliminates some of what is left takes what these have with all that come later.
+        g = blocks.table[members[z], FRONT]
+        find_columns(blocks, g)
+        V, W = panels(blocks, g)
+        rows, columns = find_runs(blocks, members, z, end, at, len(V))
+        subtract_outer(blocks.runs, rows, columns, T, 0, U, len(U), len(U), V, W)
+        while z < end and blocks.table[members[z], FRONT] == g:
+            at += blocks.table[members[z], SIZE]
+            z += 1
+
+
+@kernel
+def solve_blocks(blocks, x):
     """x = A⁻¹ x from its factors."""
-    order, begin, later, table, values = blocks.order, blocks.begin, blocks.later, blocks.table, blocks.values
+    # In the order of elimination, a front's own velocities lie side by side.
+    y, part = blocks.parts[0], blocks.parts[1]
+    for block in range(blocks.total[BLOCKS]):
+        for k in range(blocks.table[block, SIZE]):
+            y[blocks.table[block, PLACE] + k] = x[blocks.table[block, START] + k]
 
-    # Forward: within the block, with its row exchanges, then subtracted from later bodies.
-    for k in range(len(order)):
-        at = SIZE * order[k]
-        part, D = x[at : at + SIZE], values[table[order[k], order[k]]]
-        for i in range(SIZE):
-            best = pivots[at + i]
-            part[i], part[best] = part[best], part[i]
-        for i in range(1, SIZE):
-            for j in range(i):
-                part[i] -= D[i, j] * part[j]
-        for z in range(begin[k], begin[k + 1]):
-            j = later[z]
-            subtract_image(values[table[j, order[k]]], part, x[SIZE * j : SIZE * j + SIZE])
+    # Forward: within the front, with its row exchanges, then subtracted from what is left.
+    for f in range(blocks.total[FRONTS]):
+        (U, T), base, z, at = panels(blocks, f), blocks.fronts[f, BASE], blocks.fronts[f, LEFT], 0
+        s, own, pivots = len(U), y[base:], blocks.pivots[base:]
+        for k in range(s):
+            best = pivots[k]
+            own[k], own[best] = own[best], own[k]
+            for i in range(k):
+                own[k] -= U[k, i] * own[i]
+        while z < blocks.fronts[f + 1, BEGIN]:
+            first, length, z = next_stretch(blocks, z, blocks.fronts[f + 1, BEGIN])
+            subtract_product(cut(own, 0, (s, 1)), 0, 1, T, at, length, s, cut(y, 0, (1, len(y))), 0, first)
+            at += length
 
-    # Backward: subtract later bodies, then solve within the block.
-    for k in range(len(order) - 1, -1, -1):
-        at = SIZE * order[k]
-        part, D = x[at : at + SIZE], values[table[order[k], order[k]]]
-        for z in range(begin[k], begin[k + 1]):
-            j = later[z]
-            subtract_image(values[table[order[k], j]], x[SIZE * j : SIZE * j + SIZE], part)
-        for i in range(SIZE - 1, -1, -1):
-            for j in range(i + 1, SIZE):
-                part[i] -= D[i, j] * part[j]
-            part[i] *= D[i, i]
+    # Backward: subtract what is left, then solve within the front.
+    for f in range(blocks.total[FRONTS] - 1, -1, -1):
+        (U, _), own, z, at = panels(blocks, f), y[blocks.fronts[f, BASE] :], blocks.fronts[f, LEFT], 0
+        s = len(U)
+        while z < blocks.fronts[f + 1, BEGIN]:
+            first, length, z = next_stretch(blocks, z, blocks.fronts[f + 1, BEGIN])
+            for k in range(length):
+                part[at + k] = y[first + k]
+            at += length
+        subtract_images(U, s, part, at, own)
+        for k in range(s - 1, -1, -1):
+            for i in range(k + 1, s):
+                own[k] -= U[k, i] * own[i]
+            own[k] *= U[k, k]
+
+    # Back to the order of velocities.
+    for block in range(blocks.total[BLOCKS]):
+        for k in range(blocks.table[block, SIZE]):
+            x[blocks.table[block, START] + k] = y[blocks.table[block, PLACE] + k]
+
+
+@in_callers
+@kernel
+def next_stretch(blocks, z, end):
+    """Of a front's blocks from z on, those that are eliminated one after the other.
+
+    Returns (the place of their first velocity, how many there are, where the next block is).
+    """
+    first = blocks.table[blocks.members[z], PLACE]
+    following = first
+    while z < end and blocks.table[blocks.members[z], PLACE] == following:
+        following += blocks.table[blocks.members[z], SIZE]
+        z += 1
+    return first, following - first, z
 
 
 @sums
-def subtract_image(L, x, y):
-    """y -= L x."""
-    x0, x1, x2, x3, x4, x5 = x[0], x[1], x[2], x[3], x[4], x[5]
-    for i in range(SIZE):
-        y[i] -= L[i, 0] * x0 + L[i, 1] * x1 + L[i, 2] * x2 + L[i, 3] * x3 + L[i, 4] * x4 + L[i, 5] * x5
+def subtract_images(U, s, x, length, y):
+    """y -= U x, for so many columns of U from s on."""
+    # Six rows at a time, then one by one.
+    k = 0
+    while k + SIX <= s:
+        r0, r1, r2, r3, r4, r5 = U[k], U[k + 1], U[k + 2], U[k + 3], U[k + 4], U[k + 5]
+        s0, s1, s2, s3, s4, s5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(length):
+            s0 += r0[s + j] * x[j]
+            s1 += r1[s + j] * x[j]
+            s2 += r2[s + j] * x[j]
+            s3 += r3[s + j] * x[j]
+            s4 += r4[s + j] * x[j]
+            s5 += r5[s + j] * x[j]
+        y[k] -= s0
+        y[k + 1] -= s1
+        y[k + 2] -= s2
+        y[k + 3] -= s3
+        y[k + 4] -= s4
+        y[k + 5] -= s5
+        k += SIX
+    while k < s:
+        y[k] -= dot(U[k, s:], x, length)
+        k += 1

@@ -28,13 +28,13 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import alone, in_callers, kernel, shared, workspace
+from stiction.arrays.compiled import alone, in_callers, kernel, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import ZEROS, at, largest, plus, put, times
 from stiction.problems.normal_form import SMALL, trim
 from stiction.solvers.contact.cone_newton.anderson import Memory, accelerated_sweeps
-from stiction.solvers.contact.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
+from stiction.solvers.contact.cone_newton.elimination import forget_order
 from stiction.solvers.contact.cone_newton.one_contact import (
     Contacts,
     alart_curnier,
@@ -46,7 +46,7 @@ from stiction.solvers.contact.cone_newton.one_contact import (
 )
 from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
 from stiction.solvers.contact.cone_newton.step import Search, newton
-from stiction.solvers.contact.cone_newton.system import OPEN, System, core_of
+from stiction.solvers.contact.cone_newton.system import OPEN, System
 from stiction.solvers.contact.cone_newton.tolerances import (
     BURDEN,
     CORRECTIONS,
@@ -192,7 +192,7 @@ class Whole(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The workspace, for n contacts with d directions and m velocities, of b free bodies (0 if they are not)."""
+    """The workspace, for n contacts with d directions and m velocities."""
 
     contacts: Contacts
     search: Search
@@ -205,14 +205,7 @@ class Work(NamedTuple):
     taken: Array[Ints, "n"]
 
 
-work_sizes, carve = layout(Work, "n", "d", "m", "b", "width")
-
-
-@shared
-def sizes(n: int, d: int, m: int, width: int) -> tuple[int, int]:
-    """Floats and ints of the workspace, whether velocities turn out to be those of free bodies or not."""
-    one, other = work_sizes(n, d, m, 0, width), work_sizes(n, d, m, m // SIZE, width)
-    return max(one[0], other[0]), max(one[1], other[1])
+sizes, carve = layout(Work, "n", "d", "m", "width")
 
 
 @alone
@@ -227,18 +220,15 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         copy_rows(start, p)
         return SOLVED, 0, violation
 
-    b = m // SIZE if of_free_bodies(segments, m) else 0
     contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
-        n, len(zero), m, b, given.rows.shape[2], zero, given.apart, floats, ints
+        n, len(zero), m, given.rows.shape[2], zero, given.apart, floats, ints
     )
 
     # Units of the normal form: contact velocities without impulses, the residual that is small enough, the start.
     whole = Whole(given.rows, segments, offset, given.friction)
     enough = survey(given, tau, tolerance, offset, weight, zero)
     warm = begin_at(start, given.scale, tau, p)
-    system.core[0] = m if b > 0 else core_of(given.rows, segments, m)
-    if b > 0:
-        order_bodies(segments, system.blocks)
+    forget_order(system.blocks)
 
     # Where many contacts join the same bodies, try a working set of few.
     found, steps, violation = False, 0, DIVERGED
@@ -252,6 +242,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     # Otherwise cycles of Newton's method on all contacts.
     if not found:
         begin(whole, contacts)
+        forget_order(system.blocks)
         more, violation, fair = cycles(
             contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p
         )

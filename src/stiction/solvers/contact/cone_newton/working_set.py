@@ -210,7 +210,4 @@ def first_points(search, k):
 @kernel
 def first_laws(system, k):
     """The linearised laws of the first k contacts, as views."""
-    return System(
-        system.constant[:k], system.slope[:k], system.mode[:k], system.matrix, system.right, system.reach,
-        system.pivots, system.core, system.blocks,
-    )  # fmt: skip
+    return System(system.constant[:k], system.slope[:k], system.mode[:k], system.right, system.blocks, system.elements)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from stiction.arrays.compiled import kernel, shared
 from stiction.arrays.layout import layout
 from stiction.arrays.vectors import THREE
-from stiction.solvers.contact.cone_newton.blocks import SIZE, of_free_bodies, order_bodies
+from stiction.solvers.contact.cone_newton.elimination import forget_order
 from stiction.solvers.contact.cone_newton.one_contact import Contacts
 from stiction.solvers.contact.cone_newton.step import Search, newton
 from stiction.solvers.contact.cone_newton.system import System
@@ -18,21 +18,21 @@ from stiction.solvers.contact.cone_newton.tolerances import DIVERGED
 
 
 class Work(NamedTuple):
-    """The workspace, for n contacts and m velocities, of b free bodies (0 if they are not)."""
+    """The workspace, for n contacts and m velocities."""
 
     contacts: Contacts
     search: Search
     system: System
 
 
-work_sizes, views = layout(Work, "n", "d", "m", "b", "width")
+work_sizes, views = layout(Work, "n", "d", "m", "width")
 
 
 @shared
 def sizes(n: int, m: int, width: int) -> tuple[int, int]:
-    """Floats and ints of the workspace, whether velocities turn out to be those of free bodies or not."""
-    one, other = work_sizes(n, 3, m, 0, width), work_sizes(n, 3, m, m // SIZE, width)
-    return max(one[0], other[0]), max(one[1], other[1])
+    """Floats and ints of the workspace."""
+    found: tuple[int, int] = work_sizes(n, 3, m, width)
+    return found
 
 
 @kernel
@@ -43,13 +43,10 @@ def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_
     stretch: (n,) factor of rows and velocities; impulses are divided by it
     softness: ε over the residual
     """
-    # Free bodies allow a sparse factorisation by blocks.
     n, width = len(p), rows.shape[2]
-    b = m // SIZE if of_free_bodies(segments, m) else 0
-    contacts, search, system = views(n, 3, m, b, width, THREE, False, floats, ints)
-    system.core[0] = m
-    if b > 0:
-        order_bodies(segments, system.blocks)
+    contacts, search, system = views(n, 3, m, width, THREE, False, floats, ints)
+    forget_order(system.blocks)
+
     # All contacts in stretched units; mode -1, so that each counts as changed in the first linearisation.
     for i in range(n):
         contacts.friction[i], contacts.stretch[i], system.mode[i] = bound[i], stretch[i], -1
