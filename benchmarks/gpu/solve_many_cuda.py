@@ -24,7 +24,8 @@ import stiction as st
 from stiction.arrays.compiled import without_lock
 from stiction.arrays.layout import cut
 from stiction.arrays.vectors import THREE
-from stiction.problems.normal_form import DEPENDENT, Posed, whiten_posed
+from stiction.problems.joints import DEPENDENT
+from stiction.problems.normal_form import Posed, whiten_posed
 from stiction.problems.response import respond
 from stiction.problems.zoo import contact_families as families
 from stiction.problems.zoo.rigid_bodies import Touch, block, posed

@@ -120,6 +120,6 @@ def test_neither_a_judge_nor_a_response_factors_the_delassus_matrix_of_the_whole
     problem = heap_delassus(3, 0)
     impulse = st.solve(problem).impulse
     fresh = st.ContactProblem.from_delassus(problem.delassus, problem.offset, problem.friction)
-    monkeypatch.setattr("stiction.problems.normal_form.semidefinite_factor", None)
+    monkeypatch.setattr("stiction.problems.delassus_form.semidefinite_factor", None)
     velocity, joint_impulse = fresh.respond(impulse)
     assert st.certify(fresh, Answer(impulse, velocity, joint_impulse)).residual < 1e-9

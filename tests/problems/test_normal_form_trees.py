@@ -5,7 +5,7 @@ import pytest
 
 import stiction as st
 from stiction.problems.contact import densified
-from stiction.problems.normal_form import factor_blocks
+from stiction.problems.mass_factor import factor_blocks
 from stiction.stepping.engine import Engine
 from stiction.stepping.pose import pose
 

@@ -36,7 +36,7 @@ from stiction.derivatives.system import System
 from stiction.derivatives.whitening import Whitening
 from stiction.problems.contact import ContactProblem, densified
 from stiction.problems.laws import Viscous
-from stiction.problems.normal_form import unwhiten_velocity, whiten_dense
+from stiction.problems.mass_factor import unwhiten_velocity, whiten_dense
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

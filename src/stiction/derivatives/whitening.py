@@ -8,7 +8,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import dot
-from stiction.problems.normal_form import unwhiten_velocity, whiten_dense
+from stiction.problems.mass_factor import unwhiten_velocity, whiten_dense
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

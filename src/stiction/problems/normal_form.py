@@ -4,17 +4,13 @@ With M = G Gᵀ and x = Gᵀ v the mass becomes one, a row a becomes G⁻¹ a, a
 
     x = x_free + sum_i L_iᵀ p_i,      u_i = L_i x + b_i,      L_i the rows of contact i
 
-G is upper triangular: velocities of a tree are numbered from its root, so that neither the factor nor a row ever
-touches more than a body's ancestors.
-
 A contact has three rows, n, t1, t2, or six with torsion and rolling. It is divided by its own size,
 s_i = 1 / sqrt(trace / 3) with the trace of L_i L_iᵀ over the first three, and velocities by τ, the largest free
 velocity of a contact that can close in this step: impulses come back as p_i = s_i τ p̂_i. A contact can close if its
 gap_rate is not beyond what the energy of its island allows it to approach at; one that cannot sets no scale.
 
-Bilateral rows are made orthonormal one by one; one that depends on those before it, or that is rounding beside the
-largest of them, is left out (Drumwright's FIND-INDICES [Drumwright2013, Algorithm 2], in O(m²) a row), and x is kept in
-the space that the others leave.
+Independent bilateral rows are made orthonormal, and x is kept in the space that they leave. `mass_factor` has G,
+`joints` the bilateral rows, `delassus_form` problems without a mass.
 """
 
 from __future__ import annotations
@@ -26,28 +22,27 @@ from typing import Annotated as Array
 import numpy as np
 
 from stiction.arrays.compiled import alone, in_callers, kernel, sums
-from stiction.arrays.dense import back_substitute, dot, forward_substitute, subtract_multiple, tree_factor
+from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import rows_dot
 from stiction.arrays.vectors import at, largest, plus, put, times, with_normal
 from stiction.errors import InvalidProblem
 from stiction.problems.islands import label_velocities
+from stiction.problems.joints import DEPENDENT, choose_rows, row_sizes, set_wanted
+from stiction.problems.mass_factor import (
+    factor_blocks,
+    spread,
+    unwhiten_velocity,
+    whiten_dense,
+    whiten_rows,
+    whiten_velocity,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.contact import ContactProblem
 
-DEPENDENT = 1e-9  # a bilateral row is redundant if a smaller part of it is independent of the others
-LOOSELY = 1e-5  # the same in a step: decimals of a model leave as much of a plane loop's third row
-ABOUT, DECIDED = 0.01, -1.0  # a row with this part of the largest remaining square is as good; marks a row as done
-NOISE_ROW = 1e-10  # a bilateral row smaller than this, over the largest, is rounding: a plane loop's third row
-SPANNED = 1e-12  # part of a redundant row beyond the others' span that is rounding
-CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
-ZERO_EIGENVALUE = 1e-14  # of a Delassus matrix, in units of its largest
-FACTORED = 1e-12  # error of its factors, in units of its largest entry: solvers correct what is left (`corrected`)
-ROUNDING = 4.5e-16  # of its entries: pivots below this times its size are left out
-INDEFINITE = 1e-3  # in the same units: smaller negative eigenvalues are rounding errors of a printed file
 ROUNDED = 1e-6  # a free velocity below this part of its bodies' whole motion may be rounding left by cancellation
 SMALL = 6  # shorter runs are not cut
 NO_ROWS, NONE = np.zeros((0, 0)), np.zeros(0, np.int64)
@@ -122,6 +117,8 @@ class Whitened(NamedTuple):
 
 def whiten(problem: ContactProblem) -> Whitened:
     """The normal form of a problem."""
+    from stiction.problems.delassus_form import of_delassus
+
     return of_delassus(problem) if problem.mass is None else of_mass(problem, problem.mass)
 
 
@@ -147,76 +144,6 @@ def white_of(problem: ContactProblem, mass: NDArray[np.float64], dependent: floa
         row = int(-tau) - 1
         raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {row} on")
     return white, tau, rank
-
-
-def of_delassus(problem: ContactProblem) -> Whitened:
-    """Factor W = L Lᵀ; L represents the symmetric part only (the judge uses W itself)."""
-    assert problem.delassus is not None
-    assert problem.offset is not None
-    n, d = problem.rows.shape[:2]
-    # Contacts are brought to one size first, or light ones drown in the rounding errors of heavy ones.
-    size = np.repeat(1.0 / delassus_scale(problem.delassus, d), d)
-    factor = semidefinite_factor(0.5 * (problem.delassus + problem.delassus.T) / np.outer(size, size))
-    width = factor.shape[1]
-    rows = (size[:, None] * factor).reshape(n, d, width)
-    segments = np.tile(np.array([0, width, 0, 0]), (n, 1))
-    segments.flags.writeable = False
-    rows, bias = np.ascontiguousarray(rows), problem.offset.reshape(n, d).copy()
-    scale = np.zeros(n)
-    unit_contacts(rows, segments, bias, scale)
-    velocity = bias / scale[:, None]
-    size, pace = paces(velocity, problem.labels[1])
-    tau = float((scale * size).max(initial=0.0)) or float(np.abs(bias).max(initial=0.0)) or 1.0
-    bias /= tau
-    pace = np.where(pace > 0.0, pace, tau / scale)
-    return Whitened(
-        rows, segments, np.zeros(width), bias, problem.friction, scale, tau, pace, NO_ROWS, NONE, NO_ROWS, None,
-    )  # fmt: skip
-
-
-def delassus_scale(W: NDArray[np.float64], d: int) -> NDArray[np.float64]:
-    """s of each contact of d directions where only W is known; 1 of a contact that does not respond."""
-    size = np.sqrt(W.diagonal().reshape(-1, d)[:, :3].sum(axis=1) / 3.0)
-    return np.asarray(1.0 / np.where(size > 0.0, size, 1.0))
-
-
-def semidefinite_factor(W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(rows, rank) L with W = L Lᵀ.
-
-    By Cholesky's method with pivoting, a tenth of the work of an eigendecomposition. A printed W, semidefinite up to
-    its last digits only, leaves more than rounding there; of that one its positive eigenvalues are taken.
-    """
-    from scipy.linalg.lapack import dpstrf
-
-    if not len(W):
-        return W
-    most = W.diagonal().max(initial=0.0)
-    triangle, pivots, rank, _ = dpstrf(W, lower=1, tol=max(ZERO_EIGENVALUE, len(W) * ROUNDING) * most)
-    factor = np.zeros((len(W), rank))
-    factor[pivots - 1] = np.tril(triangle[:, :rank])
-    if np.abs(W - factor @ factor.T).max(initial=0.0) <= FACTORED * most:
-        return factor
-    values, vectors = np.linalg.eigh(W)
-    largest = values.max(initial=0.0)
-    if (values < -INDEFINITE * largest).any():
-        least = values[0] / largest
-        raise InvalidProblem(f"from_delassus: W must be positive semidefinite, but has an eigenvalue of {least:g} max")
-    large = values > ZERO_EIGENVALUE * largest
-    return np.asarray(vectors[:, large] * np.sqrt(values[large]))
-
-
-def paces(free: NDArray[np.float64], label: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Free contact velocities that count, and the largest on each contact's island, where only these are known.
-
-    What a contact would need to close is not known then: one that opens faster than all that approach move sets none.
-    """
-    count = int(label.max(initial=-1)) + 1
-    opening, speed = free[:, 0], np.abs(free).max(axis=1, initial=0.0)
-    fastest = np.zeros(count)
-    np.maximum.at(fastest, label, np.where(opening <= 0.0, speed, 0.0))
-    size = np.where(opening <= fastest[label], speed, 0.0)
-    np.maximum.at(fastest, label, size)
-    return size, fastest[label]
 
 
 @alone
@@ -417,70 +344,6 @@ def touches(rows, j):
 
 
 @kernel
-def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
-    """Write orthonormal rows that span those of `white`; return their number, the rank.
-
-    The next row is the first one with about the largest remaining part: rows that nearly depend on others come last
-    and do not spoil the basis with their rounding errors. left: (rows,) scratch, remaining part of each row's square
-    """
-    m = white.shape[1]
-
-    # At first all of each row remains; `least` keeps rows of rounding size small.
-    for i in range(len(white)):
-        size = max(dot(white[i], white[i], m), least * least)
-        left[i] = dot(white[i], white[i], m) / size if size > 0.0 else DECIDED
-    rank = 0
-    while rank < len(basis):
-        i = next_row(left)
-        if i < 0:
-            break
-        # Subtract its components along the basis so far, twice for safety.
-        rest, along = basis[rank], triangle[rank]
-        for j in range(m):
-            rest[j] = white[i, j]
-        size = max(dot(rest, rest, m), least * least)
-        for u in range(rank):
-            along[u] = 0.0
-        for _ in range(2):
-            for u in range(rank):
-                part = dot(basis[u], rest, m)
-                along[u] += part
-                subtract_multiple(rest, part, basis[u], m)
-
-        # Compare the remaining part with the estimate by which the row was chosen.
-        length = sqrt(dot(rest, rest, m))
-        part = length * length / size
-        if part <= dependent * dependent:
-            left[i] = DECIDED
-        elif part < 0.25 * left[i]:  # less than estimated: another row may have more left
-            left[i] = part
-        else:
-            # Accept it: normalize, then update what remains of the undecided rows.
-            along[rank], kept[rank], left[i] = length, i, DECIDED
-            for j in range(m):
-                rest[j] /= length
-            for k in range(len(white)):
-                if left[k] >= 0.0:
-                    part = dot(white[k], rest, m)
-                    left[k] = max(left[k] - part * part / max(dot(white[k], white[k], m), least * least), 0.0)
-            rank += 1
-    return rank
-
-
-@kernel
-def next_row(left):
-    """Return the first row with about the largest remaining part, -1 if all are decided."""
-    most = DECIDED
-    for i in range(len(left)):
-        most = max(most, left[i])
-    if most >= 0.0:
-        for i in range(len(left)):
-            if left[i] >= ABOUT * most:
-                return i
-    return -1
-
-
-@kernel
 def heavier(row, segment):
     """1 / |row| of a contact's whitened row, on the side that moves less."""
     first, second = segment[1], segment[3]
@@ -502,218 +365,6 @@ def size_of_lesser(one, other):
     """1 / sqrt of the smaller positive square, 0 if there is none."""
     least = one if other <= 0.0 else other if one <= 0.0 else min(one, other)
     return 1.0 / sqrt(least) if least > 0.0 else 0.0
-
-
-@kernel
-def row_sizes(row, trees):
-    """1 / |row| of a whitened bilateral row, and 1 / |part| on the tree that it moves least; 0 if it is zero."""
-    total, least = 0.0, np.inf
-    for b in range(len(trees) - 1):
-        part = row[trees[b] : trees[b + 1]]
-        square = dot(part, part, len(part))
-        total += square
-        if square > 0.0:
-            least = min(least, square)
-    return (1.0 / sqrt(total), 1.0 / sqrt(least)) if total > 0.0 else (0.0, 0.0)
-
-
-@kernel
-def choose_rows(joints, dependent, basis, kept, triangle, left):
-    """Orthonormal rows that span the whitened bilateral ones, except rows of rounding size; returns their number."""
-    return gram_schmidt(joints, dependent, NOISE_ROW / dependent * longest(joints), basis, kept, triangle, left)
-
-
-@kernel
-def longest(rows):
-    """The largest norm of a row."""
-    largest = 0.0
-    for i in range(len(rows)):
-        largest = max(largest, dot(rows[i], rows[i], rows.shape[1]))
-    return sqrt(largest)
-
-
-@kernel
-def set_wanted(rate, kept, triangle, rank, wanted):
-    """Velocities along the basis at which the kept rows have their rates, by forward substitution."""
-    for u in range(rank):
-        wanted[u] = (-rate[kept[u]] - dot(triangle[u], wanted, u)) / triangle[u, u]
-
-
-@kernel
-def make_consistent(white, rank, joints, rate):
-    """Give redundant rows the rates that the kept ones imply; rows of rounding size become zero.
-
-    Errors of redundant rows never agree to the last digit, and rows that contradict each other cannot all be held. In a
-    step, rates only correct errors, so redundant rows may follow the others. For the same reason a row that is not
-    redundant to the last digit loses what is left of it, a part smaller than LOOSELY that enormous forces would hold.
-    """
-    m, left = joints.shape[1], white.joint_size[2]
-    noise = NOISE_ROW * longest(white.joints)
-
-    # Mark the redundant rows.
-    for i in range(len(rate)):
-        left[i] = 1.0
-    for u in range(rank):
-        left[white.kept[u]] = 0.0
-
-    # Their rates follow from the velocities along the basis.
-    for i in range(len(rate)):
-        if left[i] == 0.0:
-            continue
-        moved = 0.0
-        for u in range(rank):
-            white.share[u] = dot(white.joints[i], white.basis[u], m)
-            moved += white.share[u] * white.wanted[u]
-        rate[i] = -moved
-
-        # A row that is rounding asks for nothing; one that is nearly spanned follows the others.
-        size = dot(white.joints[i], white.joints[i], m)
-        if size <= noise * noise:
-            rate[i] = 0.0
-            for j in range(m):
-                joints[i, j] = 0.0
-        elif not spanned(white, rank, i, size):
-            combine_rows(white, rank, i, joints, rate)
-
-
-@kernel
-def spanned(white, rank, i, size):
-    """Whether a redundant row lies in the span of the kept ones but for rounding; size: its square."""
-    rest = 0.0
-    for j in range(white.joints.shape[1]):
-        part = white.joints[i, j]
-        for u in range(rank):
-            part -= white.share[u] * white.basis[u, j]
-        rest += part * part
-    return rest <= SPANNED * SPANNED * size
-
-
-@kernel
-def combine_rows(white, rank, i, joints, rate):
-    """Replace row i and its rate by the combination of kept rows that is nearest to it."""
-    share, T = white.share, white.triangle
-
-    # From parts along the basis to parts of the kept rows, by back substitution.
-    for u in range(rank - 1, -1, -1):
-        for w in range(u + 1, rank):
-            share[u] -= T[w, u] * share[w]
-        share[u] /= T[u, u]
-
-    # Their sum.
-    rate[i] = 0.0
-    for j in range(joints.shape[1]):
-        joints[i, j] = 0.0
-    for u in range(rank):
-        k = white.kept[u]
-        rate[i] += share[u] * rate[k]
-        subtract_multiple(joints[i], -share[u], joints[k], joints.shape[1])
-
-
-@kernel
-def factor_blocks(mass, trees, factor, place):
-    """M = Lᵀ L of each block, L with inverted diagonal; returns the first row that fails, -1 if none does."""
-    at = 0
-    for b in range(len(trees) - 1):
-        size = trees[b + 1] - trees[b]
-        if size > 0:  # an empty tree has no velocity at which to store its place
-            place[trees[b]] = at
-        failed = tree_factor(mass[at : at + size * size], size, factor[at : at + size * size])
-        if failed >= 0:
-            return trees[b] + failed
-        at += size * size
-    return -1
-
-
-@sums
-def back_substitute_rows(L, k, r0, r1, r2):
-    """Multiply three rows by G⁻¹ in place; velocities that they do not touch are skipped."""
-    for i in range(k - 1, -1, -1):
-        if r0[i] == 0.0 and r1[i] == 0.0 and r2[i] == 0.0:
-            continue
-        row = L[i * k : i * k + i + 1]
-        x0, x1, x2 = r0[i] * row[i], r1[i] * row[i], r2[i] * row[i]
-        r0[i], r1[i], r2[i] = x0, x1, x2
-        for j in range(i):
-            r0[j] -= x0 * row[j]
-            r1[j] -= x1 * row[j]
-            r2[j] -= x2 * row[j]
-
-
-@kernel
-def whiten_rows(factor, place, rows, segment, out):
-    """out = G⁻¹ of a contact's rows; each segment is a whole block."""
-    # The rows as they are.
-    for c in range(len(rows)):
-        for j in range(rows.shape[1]):
-            out[c, j] = rows[c, j]
-
-    # Each side has its own block of the factor.
-    first, second = segment[1], segment[3]
-    r0, r1, r2 = out[0], out[1], out[2]
-    if first > 0:
-        back_substitute_rows(factor[place[segment[0]] :], first, r0, r1, r2)
-        for c in range(3, len(rows)):
-            back_substitute(factor[place[segment[0]] :], first, out[c])
-    if second > 0:
-        back_substitute_rows(factor[place[segment[2]] :], second, r0[first:], r1[first:], r2[first:])
-        for c in range(3, len(rows)):
-            back_substitute(factor[place[segment[2]] :], second, out[c, first:])
-
-
-@kernel
-def spread(factor, place, rows, segment, out):
-    """As `whiten_rows`, with the result over all velocities."""
-    for c in range(len(rows)):
-        for j in range(out.shape[1]):
-            out[c, j] = 0.0
-
-    # Put each side at its velocities and whiten it there.
-    taken = 0
-    for s in range(2):
-        start, length = segment[2 * s], segment[2 * s + 1]
-        if length > 0:
-            for c in range(len(rows)):
-                for j in range(length):
-                    out[c, start + j] = rows[c, taken + j]
-            back_substitute_rows(factor[place[start] :], length, out[0, start:], out[1, start:], out[2, start:])
-            for c in range(3, len(rows)):
-                back_substitute(factor[place[start] :], length, out[c, start:])
-            taken += length
-
-
-@kernel
-def whiten_dense(factor, trees, row):
-    """G⁻¹ of a row over all velocities, in place."""
-    at = 0
-    for b in range(len(trees) - 1):
-        size = trees[b + 1] - trees[b]
-        back_substitute(factor[at:], size, row[trees[b] :])
-        at += size * size
-
-
-@sums
-def whiten_velocity(factor, trees, v, x):
-    """x = Gᵀ v."""
-    at = 0
-    for b in range(len(trees) - 1):
-        start, size = trees[b], trees[b + 1] - trees[b]
-        for i in range(size):
-            row = factor[at + i * size : at + i * size + i + 1]
-            x[start + i] = dot(row, v[start:], i) + v[start + i] / row[i]
-        at += size * size
-
-
-@kernel
-def unwhiten_velocity(factor, trees, x, v):
-    """v = G⁻ᵀ x."""
-    at = 0
-    for b in range(len(trees) - 1):
-        start, size = trees[b], trees[b + 1] - trees[b]
-        part = v[start : start + size]
-        for i in range(size):
-            part[i] = x[start + i]
-        forward_substitute(factor[at:], size, part)
-        at += size * size
 
 
 @kernel

@@ -12,14 +12,9 @@ from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows
 from stiction.arrays.vectors import at, over
-from stiction.problems.normal_form import (
-    CONTRADICTION,
-    NOISE_ROW,
-    NONE,
-    unwhiten_velocity,
-    whiten_rows,
-    whiten_velocity,
-)
+from stiction.problems.joints import CONTRADICTION, NOISE_ROW
+from stiction.problems.mass_factor import unwhiten_velocity, whiten_rows, whiten_velocity
+from stiction.problems.normal_form import NONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

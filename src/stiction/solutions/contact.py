@@ -190,8 +190,8 @@ def judge_contact(
 
     least: velocity scale, in m/s, of an island in Delassus form of which nothing is known to move
     """
+    from stiction.problems.delassus_form import delassus_scale, paces
     from stiction.problems.islands import islands
-    from stiction.problems.normal_form import delassus_scale, paces
 
     if problem.mass is None or problem.mass.ndim == 2:
         parts = islands(problem)

@@ -31,8 +31,9 @@ from stiction.arrays.vectors import (
     with_normal,
 )
 from stiction.arrays.vectors import over as over_number
+from stiction.problems.joints import NOISE_ROW
 from stiction.problems.laws import LawNumbers
-from stiction.problems.normal_form import NOISE_ROW, ROUNDED, Posed, demanded, given_rate, white_sizes, white_views
+from stiction.problems.normal_form import ROUNDED, Posed, demanded, given_rate, white_sizes, white_views
 
 FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE, SPIN, ROLL = range(5)

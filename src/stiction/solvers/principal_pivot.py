@@ -16,16 +16,8 @@ from stiction.arrays.compiled import kernel
 from stiction.problems.contact import ContactProblem
 from stiction.solvers.contact.contact_pivot import contact_pivot
 from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STALLED, ContactProposal, Contract, Proposal
-from stiction.solvers.lcp.principal import (
-    begin,
-    drive_all,
-    make_member,
-    propose,
-    send_to_bound,
-    verify,
-    views,
-    violated,
-)
+from stiction.solvers.lcp.members import make_member, send_to_bound
+from stiction.solvers.lcp.principal import begin, drive_all, propose, verify, views, violated
 from stiction.solvers.lcp.tableau import AT_LOWER, finish, magnitude, settle
 from stiction.solvers.lcp.tolerances import MOST_DOUBTS, NOISE, pivot_limit, two_at_a_time_limit, usual_pivots
 

@@ -23,8 +23,9 @@ from stiction.errors import InvalidProblem
 from stiction.optional import numba_cuda
 from stiction.problems.contact import ContactProblem
 from stiction.problems.islands import islands
+from stiction.problems.joints import DEPENDENT
 from stiction.problems.laws import Coulomb
-from stiction.problems.normal_form import DEPENDENT, Posed, White, trim, whiten_posed
+from stiction.problems.normal_form import Posed, White, trim, whiten_posed
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact_laws import TRUE_CONE, Judging, judge_problem
 from stiction.solutions.status import Status

@@ -40,8 +40,10 @@ from stiction.contacts.gather import (
 )
 from stiction.contacts.identity import carry
 from stiction.contacts.write_back import WRITTEN, write
+from stiction.problems.joints import LOOSELY, make_consistent
 from stiction.problems.laws import Coulomb, LawNumbers
-from stiction.problems.normal_form import LOOSELY, Posed, White, make_consistent, trim, whiten_posed, whiten_velocity
+from stiction.problems.mass_factor import whiten_velocity
+from stiction.problems.normal_form import Posed, White, trim, whiten_posed
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import CONE, Judging, judge_problem

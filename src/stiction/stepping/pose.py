@@ -11,7 +11,8 @@ from stiction.arrays.compiled import kernel
 from stiction.arrays.runs import row_dot, spread_row
 from stiction.contacts.gather import DRY
 from stiction.errors import InvalidScene
-from stiction.problems.normal_form import LOOSELY, make_consistent, white_of
+from stiction.problems.joints import LOOSELY, make_consistent
+from stiction.problems.normal_form import white_of
 from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from stiction.stepping.record import posed_problem
 

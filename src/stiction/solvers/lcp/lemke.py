@@ -32,7 +32,7 @@ from stiction.solutions.ray import examine
 from stiction.solutions.status import Status
 from stiction.solvers.contract import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STATUS, Contract, Proposal
 from stiction.solvers.lcp.basis_inverse import exchange_column, exchange_row
-from stiction.solvers.lcp.principal import cross_pivot, join, join_pair
+from stiction.solvers.lcp.members import cross_pivot, join, join_pair
 from stiction.solvers.lcp.tableau import (
     AT_LOWER,
     AT_UPPER,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stiction.arrays.compiled import kernel
 from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, Contract, Proposal
-from stiction.solvers.lcp.principal import begin, make_member, propose, send_to_bound, views
+from stiction.solvers.lcp.members import make_member, send_to_bound
+from stiction.solvers.lcp.principal import begin, propose, views
 from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, MEMBER, correct, finish, magnitude, residuals, settle
 from stiction.solvers.lcp.tolerances import NOISE, murty_limit, murty_patience
 

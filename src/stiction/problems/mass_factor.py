@@ -1,0 +1,117 @@
+"""The factor of the mass, M = G Gᵀ, tree by tree, and what is multiplied by it or its inverse.
+
+G is upper triangular: velocities of a tree are numbered from its root, so that neither the factor nor a row ever
+touches more than a body's ancestors. Blocks are flat, one after the other, as Gᵀ with an inverted diagonal.
+"""
+
+from __future__ import annotations
+
+from stiction.arrays.compiled import kernel, sums
+from stiction.arrays.dense import back_substitute, dot, forward_substitute, tree_factor
+
+
+@kernel
+def factor_blocks(mass, trees, factor, place):
+    """M = Lᵀ L of each block, L with inverted diagonal; returns the first row that fails, -1 if none does."""
+    at = 0
+    for b in range(len(trees) - 1):
+        size = trees[b + 1] - trees[b]
+        if size > 0:  # an empty tree has no velocity at which to store its place
+            place[trees[b]] = at
+        failed = tree_factor(mass[at : at + size * size], size, factor[at : at + size * size])
+        if failed >= 0:
+            return trees[b] + failed
+        at += size * size
+    return -1
+
+
+@kernel
+def whiten_rows(factor, place, rows, segment, out):
+    """out = G⁻¹ of a contact's rows; each segment is a whole block."""
+    # The rows as they are.
+    for c in range(len(rows)):
+        for j in range(rows.shape[1]):
+            out[c, j] = rows[c, j]
+
+    # Each side has its own block of the factor.
+    first, second = segment[1], segment[3]
+    r0, r1, r2 = out[0], out[1], out[2]
+    if first > 0:
+        back_substitute_rows(factor[place[segment[0]] :], first, r0, r1, r2)
+        for c in range(3, len(rows)):
+            back_substitute(factor[place[segment[0]] :], first, out[c])
+    if second > 0:
+        back_substitute_rows(factor[place[segment[2]] :], second, r0[first:], r1[first:], r2[first:])
+        for c in range(3, len(rows)):
+            back_substitute(factor[place[segment[2]] :], second, out[c, first:])
+
+
+@kernel
+def spread(factor, place, rows, segment, out):
+    """As `whiten_rows`, with the result over all velocities."""
+    for c in range(len(rows)):
+        for j in range(out.shape[1]):
+            out[c, j] = 0.0
+
+    # Put each side at its velocities and whiten it there.
+    taken = 0
+    for s in range(2):
+        start, length = segment[2 * s], segment[2 * s + 1]
+        if length > 0:
+            for c in range(len(rows)):
+                for j in range(length):
+                    out[c, start + j] = rows[c, taken + j]
+            back_substitute_rows(factor[place[start] :], length, out[0, start:], out[1, start:], out[2, start:])
+            for c in range(3, len(rows)):
+                back_substitute(factor[place[start] :], length, out[c, start:])
+            taken += length
+
+
+@sums
+def back_substitute_rows(L, k, r0, r1, r2):
+    """Multiply three rows by G⁻¹ in place; velocities that they do not touch are skipped."""
+    for i in range(k - 1, -1, -1):
+        if r0[i] == 0.0 and r1[i] == 0.0 and r2[i] == 0.0:
+            continue
+        row = L[i * k : i * k + i + 1]
+        x0, x1, x2 = r0[i] * row[i], r1[i] * row[i], r2[i] * row[i]
+        r0[i], r1[i], r2[i] = x0, x1, x2
+        for j in range(i):
+            r0[j] -= x0 * row[j]
+            r1[j] -= x1 * row[j]
+            r2[j] -= x2 * row[j]
+
+
+@kernel
+def whiten_dense(factor, trees, row):
+    """G⁻¹ of a row over all velocities, in place."""
+    at = 0
+    for b in range(len(trees) - 1):
+        size = trees[b + 1] - trees[b]
+        back_substitute(factor[at:], size, row[trees[b] :])
+        at += size * size
+
+
+@sums
+def whiten_velocity(factor, trees, v, x):
+    """x = Gᵀ v."""
+    at = 0
+    for b in range(len(trees) - 1):
+        start, size = trees[b], trees[b + 1] - trees[b]
+        for i in range(size):
+            row = factor[at + i * size : at + i * size + i + 1]
+            x[start + i] = dot(row, v[start:], i) + v[start + i] / row[i]
+        at += size * size
+
+
+@kernel
+def unwhiten_velocity(factor, trees, x, v):
+    """v = G⁻ᵀ x."""
+    at = 0
+    for b in range(len(trees) - 1):
+        start, size = trees[b], trees[b + 1] - trees[b]
+        part = v[start : start + size]
+        for i in range(size):
+            part[i] = x[start + i]
+        forward_substitute(factor[at:], size, part)
+        at += size * size
