@@ -291,8 +291,7 @@ def fill(model, data, where, kept, to, scratch):
         set_segments(model, where, first, second, segments[i])
         kind[i], address[i], source[i] = CONTACT, row, c
         pair[i, 0], pair[i, 1] = geoms[0], geoms[1]
-        gap[i] = floats(contact + where[DIST])[0]
-        slack[i] = SLACK * smaller_radius(model, geoms)
+        gap[i], slack[i] = floats(contact + where[DIST])[0], SLACK * smaller_radius(model, geoms)
         spot_in_frame(data, floats(contact + where[POS]), geoms[1], spot[i])
         mu = friction[i] = coefficient(contact, where)
         copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
