@@ -40,8 +40,17 @@ def make_tile(rows: int, columns: int, toolbox: Any) -> Any:
             def address(array: Any, i: Any, j: Any, kind: Any) -> Any:
                 down, along = cgutils.unpack_tuple(builder, array.strides, 2)
                 offset = builder.add(builder.mul(i, down), builder.mul(j, along))
-                start = builder.ptrtoint(array.data, number)
-                return builder.inttoptr(builder.add(start, offset), kind.as_pointer())
+                start = builder.bitcast(array.data, ir.IntType(8).as_pointer())
+                return builder.bitcast(builder.gep(start, [offset]), kind.as_pointer())
+
+            # The last entries must be there.
+            if context.enable_boundscheck:
+                ends = builder.sub(s, number(1)), builder.add(row, number(rows - 1))
+                widths = (a, rows), (b, columns), (at, columns)
+                for array, end, (first, width) in zip(arrays, (ends[0], *ends), widths, strict=True):
+                    down, along = cgutils.unpack_tuple(builder, array.shape, 2)
+                    cgutils.do_boundscheck(context, builder, end, down)
+                    cgutils.do_boundscheck(context, builder, builder.add(first, number(width - 1)), along)
 
             # The loop over the sum begins with zeros.
             before = builder.block
