@@ -106,7 +106,7 @@ def cones(quick: bool) -> list[Table]:
         ours(st.Auto(), "Auto on the cone, solve", CONE),
     ]
     if siconos_peer.worker():
-        contestants.append(replace(siconos_peer.gauss_seidel(), law=CONE))
+        contestants.append(replace(siconos_peer.on_the_cone("NSGS"), law=CONE))
     tables = []
     for scene, make in CONE_SCENES.items():
         problems = [make(seed) for seed in range(2 if quick else 20)]

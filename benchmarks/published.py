@@ -1,11 +1,15 @@
 """The published problems, one row each: textbook LCPs by everybody who takes them, and contact on the circular cone.
 
-There ours stands beside Siconos' nonsmooth Gauss–Seidel.
+There ours stands beside Siconos' nonsmooth Gauss–Seidel, Newton's method and ADMM. `python benchmarks/published.py DIR`
+prints the same table for the contact problems among the files of a folder.
 """
 
 from __future__ import annotations
 
+import sys
 import time
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,7 @@ from measure import TOLERANCE, Contestant, Table, Timed, attempt, duration, judg
 from peers import available, drake, quantecon
 
 import stiction as st
+from stiction.errors import UnsymmetricMatrix
 from stiction.problems.zoo.classics import classics
 from stiction.problems.zoo.contact_classics import contact_classics
 
@@ -57,30 +62,33 @@ def rivals() -> list[Contestant]:
 
 
 def contact(quick: bool) -> Table:
-    peer = siconos_peer.gauss_seidel() if siconos_peer.worker() else None
-    rows: list[tuple[str, ...]] = []
-    solved = {"ours": 0, "theirs": 0}
     published = contact_classics()
-    names = list(published)[:: 8 if quick else 1]
-    for name in names:
-        problem = published[name].with_law(st.Coulomb())
-        seconds, residual = best(lambda posed: lambda: st.solve(posed, throw=False).impulse, problem)
-        row = [name, str(problem.n), duration(seconds), f"{residual:.0e}"]
-        solved["ours"] += residual <= TOLERANCE
-        if peer is not None:
-            their_seconds, their_residual = best(peer.prepare, problem)
-            solved["theirs"] += their_residual <= TOLERANCE
-            row += [duration(their_seconds), f"{their_residual:.0e}", f"{their_seconds / seconds:.3g}"]
+    named = {name: published[name].with_law(st.Coulomb()) for name in list(published)[:: 8 if quick else 1]}
+    return beside_siconos("Published contact problems, circular cone", named)
+
+
+def beside_siconos(title: str, problems: dict[str, Any]) -> Table:
+    """One row a problem: ours, then each method of Siconos, with its residual by our judge."""
+    peers = [siconos_peer.on_the_cone(method) for method in siconos_peer.METHODS] if siconos_peer.worker() else []
+    solved, rows = dict.fromkeys(["ours", *(peer.name for peer in peers)], 0), []
+    for name, problem in problems.items():
+        row = [name, str(problem.n)]
+        for who in (ours(st.Auto(), "ours"), *peers):
+            seconds, residual = best(who.prepare, problem)
+            solved[who.name] += residual <= TOLERANCE
+            row += [duration(seconds) if np.isfinite(residual) else "no answer", f"{residual:.0e}"]
         rows.append(tuple(row))
-    columns = ["problem", "contacts", "ours", "residual"]
-    counts = [f"ours {solved['ours']} of {len(names)}"]
-    if peer is not None:
-        columns += [peer.name, "residual", f"{peer.name} / ours"]
-        counts.append(f"{peer.name} {solved['theirs']}")
-    note = f"Solved to {TOLERANCE:.0e}: {', '.join(counts)}. Best of three; ours is `st.solve`, certificate and all."
-    if peer is None:
+    columns = ["problem", "contacts", *(each for name in solved for each in (name, "residual"))]
+    counts = ", ".join(f"{name} {count}" for name, count in solved.items())
+    note = (
+        f"Solved to {TOLERANCE:.0e}, of {len(rows)}: {counts}. Best of three; ours is `st.solve`, certificate and all."
+    )
+    if peers:
+        most = ", ".join(f"{count:,} of {method}" for method, count in siconos_peer.METHODS.items())
+        note += f" Siconos aims at {siconos_peer.ACCURACY:.0e} with at most so many iterations: {most}."
+    else:
         note += " Siconos is not installed here."
-    return Table("Published contact problems, circular cone", columns, rows, [note])
+    return Table(title, columns, rows, [note])
 
 
 def best(prepare: Any, problem: Any) -> tuple[float, float]:
@@ -98,3 +106,18 @@ def best(prepare: Any, problem: Any) -> tuple[float, float]:
         if len(seconds) > 1 and seconds[-1] > 5.0:
             break
     return min(seconds[1:] or seconds), residual
+
+
+def in_folder(folder: Path) -> Table:
+    """Contact problems with two tangents each among the files of a folder."""
+    warnings.simplefilter("ignore", UnsymmetricMatrix)
+    found = {}
+    for path in sorted(each for each in folder.rglob("*") if each.suffix in (".hdf5", ".dat")):
+        problem = st.load(path)
+        if isinstance(problem, st.ContactProblem) and problem.rows.shape[1] == 3:
+            found[path.stem] = problem
+    return beside_siconos("Contact problems of a folder, circular cone", found)
+
+
+if __name__ == "__main__":
+    print(in_folder(Path(sys.argv[1])).markdown())

@@ -22,7 +22,10 @@ import stiction as st
 from stiction.problems.pyramid import pyramid_lcp
 
 WORKER = Path(__file__).with_name("siconos_worker.py")
-ACCURACY, SWEEPS = 1e-10, 100_000
+ACCURACY = 1e-10
+# Its methods on the cone, and how many iterations each may make: sweeps of nonsmooth Gauss–Seidel, Newton steps on
+# Alart and Curnier's map, and steps of the alternating direction method of multipliers.
+METHODS = {"NSGS": 20_000, "NSN_AC": 200, "ADMM": 20_000}
 
 
 @cache
@@ -89,20 +92,22 @@ def lemke() -> Contestant:
     return Contestant("Siconos Lemke", prepare)
 
 
-def gauss_seidel() -> Contestant:
-    """Its nonsmooth Gauss–Seidel on the cone, in Delassus form, whose assembly is not timed."""
+def on_the_cone(method: str) -> Contestant:
+    """One of its methods on the cone, in Delassus form, whose assembly is not timed."""
 
     def prepare(problem: Any) -> Callable[[], Any]:
         W, q = delassus(problem)
         friction = problem.friction.copy()
 
         def solve() -> Any:
-            found = ask(kind="cone", W=W, q=q, friction=friction, accuracy=ACCURACY, sweeps=SWEEPS)
+            found = ask(
+                kind="cone", W=W, q=q, friction=friction, accuracy=ACCURACY, method=method, iterations=METHODS[method]
+            )
             return found and Timed(found.seconds, found.answer.reshape(-1, 3))
 
         return solve
 
-    return Contestant("Siconos NSGS", prepare)
+    return Contestant(f"Siconos {method}", prepare)
 
 
 def delassus(problem: Any) -> tuple[Any, Any]:

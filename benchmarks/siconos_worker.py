@@ -23,13 +23,13 @@ def lcp(M, q):
     return time.perf_counter() - begin, info, z
 
 
-def cone(W, q, friction, accuracy, sweeps):
-    """Nonsmooth Gauss–Seidel on the circular cone."""
+def cone(W, q, friction, accuracy, method, iterations):
+    """On the circular cone: NSGS, NSN_AC or ADMM."""
     n = len(friction)
     problem = sn.FrictionContactProblem(3, n, W, q, friction)
-    options = sn.SolverOptions(sn.SICONOS_FRICTION_3D_NSGS)
+    options = sn.SolverOptions(getattr(sn, f"SICONOS_FRICTION_3D_{method}"))
     options.dparam[sn.SICONOS_DPARAM_TOL] = float(accuracy)
-    options.iparam[sn.SICONOS_IPARAM_MAX_ITER] = int(sweeps)
+    options.iparam[sn.SICONOS_IPARAM_MAX_ITER] = int(iterations)
     reaction, velocity = np.zeros(3 * n), np.zeros(3 * n)
     begin = time.perf_counter()
     info = sn.fc3d_driver(problem, reaction, velocity, options)

@@ -27,41 +27,58 @@ def make_tile(rows: int, columns: int, toolbox: Any) -> Any:
         place = types.intp
 
         def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            # Arrays, and addresses of their entries; those of B and `out` lie side by side along a row.
+            # Vectors as long as a row of the tile; a GPU has none.
             number, real = context.get_value_type(place), context.get_value_type(types.float64)
-            vector = ir.VectorType(real, columns)
+            whole = "nvptx" not in builder.module.triple and columns > 1
+            kind = ir.VectorType(real, columns) if whole else real
+            starts = [0] if whole else list(range(columns))
+
+            # Arrays, and addresses of their entries; those of B and `out` lie side by side along a row.
             arrays = [
-                make_array(kind)(context, builder, value)
-                for kind, value in zip(signature.args, arguments, strict=True)
-                if isinstance(kind, types.Array)
+                make_array(each)(context, builder, value)
+                for each, value in zip(signature.args, arguments, strict=True)
+                if isinstance(each, types.Array)
             ]
             _, a, _, b, s, _, row, at = arguments
 
-            def address(array: Any, i: Any, j: Any, kind: Any) -> Any:
+            def address(array: Any, i: Any, j: Any, more: int, kind: Any) -> Any:
                 down, along = cgutils.unpack_tuple(builder, array.strides, 2)
-                offset = builder.add(builder.mul(i, down), builder.mul(j, along))
-                start = builder.ptrtoint(array.data, number)
-                return builder.inttoptr(builder.add(start, offset), kind.as_pointer())
+                offset = builder.add(builder.mul(i, down), builder.mul(builder.add(j, number(more)), along))
+                start = builder.bitcast(array.data, ir.IntType(8).as_pointer())
+                return builder.bitcast(builder.gep(start, [offset]), kind.as_pointer())
+
+            def spread(factor: Any) -> Any:
+                if not whole:
+                    return factor
+                nothing, everywhere = ir.Constant(kind, ir.Undefined), ir.VectorType(ir.IntType(32), columns)
+                one = builder.insert_element(nothing, factor, ir.IntType(32)(0))
+                return builder.shuffle_vector(one, nothing, ir.Constant(everywhere, [0] * columns))
+
+            # The last entries must be there.
+            if context.enable_boundscheck:
+                ends = builder.sub(s, number(1)), builder.add(row, number(rows - 1))
+                widths = (a, rows), (b, columns), (at, columns)
+                for array, end, (first, width) in zip(arrays, (ends[0], *ends), widths, strict=True):
+                    down, along = cgutils.unpack_tuple(builder, array.shape, 2)
+                    cgutils.do_boundscheck(context, builder, end, down)
+                    cgutils.do_boundscheck(context, builder, builder.add(first, number(width - 1)), along)
 
             # The loop over the sum begins with zeros.
             before = builder.block
             loop, after = builder.append_basic_block("tile"), builder.append_basic_block("tiled")
             builder.branch(loop)
             builder.position_at_end(loop)
-            p, sums = builder.phi(number), [builder.phi(vector) for _ in range(rows)]
+            p, places = builder.phi(number), [(r, c) for r in range(rows) for c in starts]
+            sums = [builder.phi(kind) for _ in places]
             p.add_incoming(number(0), before)
             for each in sums:
-                each.add_incoming(ir.Constant(vector, [0.0] * columns), before)
+                each.add_incoming(ir.Constant(kind, [0.0] * columns if whole else 0.0), before)
 
             # A row of B times an entry of A, for each row of the tile.
-            piece = builder.load(address(arrays[1], p, b, vector), align=8)
-            new = []
-            for r, each in enumerate(sums):
-                factor = builder.load(address(arrays[0], p, builder.add(a, number(r)), real))
-                one = builder.insert_element(ir.Constant(vector, ir.Undefined), factor, ir.IntType(32)(0))
-                spread = ir.Constant(ir.VectorType(ir.IntType(32), columns), [0] * columns)
-                wide = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), spread)
-                new.append(builder.fadd(each, builder.fmul(wide, piece, flags=MAY_CONTRACT), flags=MAY_CONTRACT))
+            pieces = {c: builder.load(address(arrays[1], p, b, c, kind), align=8) for c in starts}
+            factors = [spread(builder.load(address(arrays[0], p, a, r, real))) for r in range(rows)]
+            products = [builder.fmul(factors[r], pieces[c], flags=MAY_CONTRACT) for r, c in places]
+            new = [builder.fadd(*each, flags=MAY_CONTRACT) for each in zip(sums, products, strict=True)]
             following = builder.add(p, number(1))
             p.add_incoming(following, loop)
             for each, value in zip(sums, new, strict=True):
@@ -70,8 +87,8 @@ def make_tile(rows: int, columns: int, toolbox: Any) -> Any:
 
             # Subtract the sums.
             builder.position_at_end(after)
-            for r, value in enumerate(new):
-                target = address(arrays[2], builder.add(row, number(r)), at, vector)
+            for (r, c), value in zip(places, new, strict=True):
+                target = address(arrays[2], builder.add(row, number(r)), at, c, kind)
                 builder.store(builder.fsub(builder.load(target, align=8), value), target, align=8)
             return context.get_dummy_value()
 

@@ -110,7 +110,7 @@ class ConeNewton:
     contract: ClassVar[Contract] = Contract(
         matrix="contact",
         guarantee="none, since friction is not monotone; in practice nearly always, also with redundant contacts",
-        cost="2 to 20 systems of size m, O(m³) for coupled velocities and less for free bodies; linear in n",
+        cost="2 to 20 systems of size m, sparse as contacts couple bodies and trees; linear in n",
         choose="friction is meant on the circular cone",
         warm=True,
         laws=("cone",),

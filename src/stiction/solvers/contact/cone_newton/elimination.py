@@ -17,10 +17,9 @@ from typing import NamedTuple
 from stiction.arrays.compiled import in_callers, kernel
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.problems.normal_form import SMALL, touches
+from stiction.solvers.contact.cone_newton.tolerances import AT_ONCE, TOGETHER
 
-TOGETHER = 36  # velocities that are eliminated as one front: a front takes as long as 8,000 operations of another
 MOST_BLOCKS = f"m if m > {TOGETHER} else 0"  # that have to be put in order
-AT_ONCE = 4  # contacts of the same blocks that are added to the matrix at once
 
 
 class Elements(NamedTuple):

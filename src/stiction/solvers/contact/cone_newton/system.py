@@ -22,19 +22,17 @@ from stiction.solvers.contact.cone_newton.blocks import (
     solve_blocks,
 )
 from stiction.solvers.contact.cone_newton.elimination import (
-    AT_ONCE,
     CLOSED,
     KNOWN,
-    TOGETHER,
     TOUCHED,
     Blocks,
     Elements,
     blocks_of,
     order_bodies,
 )
+from stiction.solvers.contact.cone_newton.tolerances import AT_ONCE, STILL_CLOSED, TOGETHER
 
 OPEN, STICK, SLIP = 0, 1, 2
-STILL_CLOSED = 0.8  # part of the contacts that an order was made for; smaller: it fills more than it need
 
 
 class System(NamedTuple):

@@ -147,3 +147,14 @@ WALK_LENGTH = 1.0
 WALK_CARE, RELAX, LEAST_CARE = 0.7, 0.9, 0.02
 # Violation, over that of the last attempt, at which Newton's method is tried, and its steps.
 WALK_DROP, WALK_NEWTON = 0.1, 20
+
+# Linear systems (`system`, `elimination`).
+
+# Velocities that are eliminated as one front, without an order. Each front takes as long as some 8,000 operations of
+# another. Larger: dense systems where sparse ones are faster. Smaller: robots with few contacts take longer.
+TOGETHER = 36
+# Part of the contacts closed when the order was made that must still be. Larger: new orders, which take a tenth to a
+# fifth of a Newton step. Smaller: open contacts fill the factors.
+STILL_CLOSED = 0.8
+# Contacts of the same blocks that are added to the matrix at once. Larger: more memory. Smaller: short products.
+AT_ONCE = 4

@@ -31,8 +31,8 @@ work_sizes, views = layout(Work, "n", "d", "m", "width")
 @shared
 def sizes(n: int, m: int, width: int) -> tuple[int, int]:
     """Floats and ints of the workspace."""
-    found: tuple[int, int] = work_sizes(n, 3, m, width)
-    return found
+    floats, ints = work_sizes(n, 3, m, width)
+    return floats, ints
 
 
 @kernel
