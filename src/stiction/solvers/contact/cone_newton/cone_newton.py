@@ -190,6 +190,7 @@ class Whole(NamedTuple):
     segments: Any  # (n, 4)
     offset: Any  # (n, d) contact velocities without impulses
     friction: Any  # (n,)
+    share: Any  # (n,) how much the residual of each counts beside the others', at most 1
 
 
 class Work(NamedTuple):
@@ -200,6 +201,7 @@ class Work(NamedTuple):
     system: System
     memory: Memory
     weight: Array[Floats, "n"]
+    share: Array[Floats, "n"]
     offset: Array[Floats, "n", "d"]
     groups: Array[Ints, "n + 1"]
     chosen: Array[Ints, "n"]
@@ -229,13 +231,13 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         return SOLVED, 0, violation
 
     b = m // SIZE if of_free_bodies(segments, m) else 0
-    contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
+    contacts, search, system, memory, weight, share, offset, groups, chosen, taken = carve(
         n, len(zero), m, b, given.rows.shape[2], zero, given.apart, floats, ints
     )
 
     # Units of the normal form: contact velocities without impulses, the residual that is small enough, the start.
-    whole = Whole(given.rows, segments, offset, given.friction)
-    enough = survey(given, tau, tolerance, offset, weight, zero)
+    whole = Whole(given.rows, segments, offset, given.friction, share)
+    enough = survey(given, tau, tolerance, offset, weight, share, zero)
     warm = begin_at(start, given.scale, tau, p)
     system.core[0] = m if b > 0 else core_of(given.rows, segments, m)
     if b > 0:
@@ -382,18 +384,22 @@ def of_start(given, tau, start, x, zero):
 
 @in_callers
 @kernel
-def survey(given, tau, tolerance, offset, weight, zero):
+def survey(given, tau, tolerance, offset, weight, share, zero):
     """Set the free contact velocities, and weights; returns the residual of the normal form at which to stop.
 
     The judge measures velocities against the largest of a contact's island; the normal form, each by its contact's
-    size. A contact's weight is the ratio of the two units.
+    size. A contact's weight is the ratio of the two units. Its share is the same beside the heaviest: what the judge
+    hardly sees need not be solved to as many digits.
     """
     bias, heaviest = given.bias, 0.0
     for i in range(len(bias)):
         put(offset, i, plus(rows_dot(given.rows[i], given.segments[i], given.free, zero), at(bias, i, zero)))
         weight[i] = tau / (given.scale[i] * given.pace[i])
         heaviest = max(heaviest, weight[i])
-    return max(tolerance / max(heaviest, 1.0), LEAST_RESIDUAL)
+    heaviest = max(heaviest, 1.0)
+    for i in range(len(bias)):
+        share[i] = weight[i] / heaviest if len(bias) <= LARGE else 1.0
+    return max(tolerance / heaviest, LEAST_RESIDUAL)
 
 
 @kernel
@@ -413,7 +419,7 @@ def begin_at(start, scale, tau, p):
 def begin(whole, contacts):
     """Copy all contacts, without stretch."""
     for i in range(len(whole.friction)):
-        contacts.stretch[i], contacts.friction[i] = 1.0, whole.friction[i]
+        contacts.stretch[i], contacts.friction[i], contacts.share[i] = 1.0, whole.friction[i], whole.share[i]
         for a in range(4):
             contacts.segments[i, a] = whole.segments[i, a]
         for a in range(whole.rows.shape[1]):

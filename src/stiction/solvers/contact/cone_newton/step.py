@@ -1,7 +1,7 @@
 """One run of Newton's method on the Alart–Curnier map (see `cone_newton`) or that of a box, in velocity space.
 
-The line search is nonmonotone, against the largest of the last merits. If it fails, a full step is taken, up to three
-times in a run.
+On at most LARGE contacts full steps come first, then proximal stages. The line search of all others is nonmonotone,
+against the largest of the last merits. If it fails, a full step is taken, up to three times in a run.
 """
 
 from __future__ import annotations
@@ -16,27 +16,35 @@ from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import across, at, minus, negative, over, put, times, with_normal
 from stiction.solvers.contact.cone_newton.apart import linearise_apart
 from stiction.solvers.contact.cone_newton.box_map import evaluate_box, linearise_box
-from stiction.solvers.contact.cone_newton.one_contact import Point, evaluate
-from stiction.solvers.contact.cone_newton.proximal import copy_rows
+from stiction.solvers.contact.cone_newton.one_contact import Point, counted, evaluate
+from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
 from stiction.solvers.contact.cone_newton.slope import set_slip, set_stick, turned, yielded
 from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_again, solve_system
 from stiction.solvers.contact.cone_newton.tolerances import (
     CUT,
     DECREASE,
     DIVERGED,
+    FAR,
     FELT,
+    FULL,
     GAIN,
     HURRY,
     LARGE,
     LARGEST_EPSILON,
     LEAP,
     LEAST_SOFTNESS,
+    LONGER,
+    LONGEST,
+    MARGIN,
     MERITS,
     NEAR,
+    PACE,
     PROGRESS,
     REFINEMENTS,
+    ROUGH,
     SAME,
     SMALLEST_EPSILON,
+    STAGED,
     TRIALS,
     WATCHDOG,
 )
@@ -73,15 +81,26 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
     if largest < least:
         least = largest
         copy_rows(now.p, search.best)
+
+    # Few contacts: full steps, then stages of moderate length.
+    steps = 0
+    if len(now.p) <= LARGE and not box:
+        enough = max(enough, MARGIN * fair) if moving else enough
+        least, steps = full_steps(contacts, search, system, largest, least, enough, softness, min(FULL, max_steps))
+        if enough < least < FAR:
+            least, more = proximal(contacts, search, system, least, enough, min(STAGED, max_steps - steps))
+            steps += more
+        return least, steps
+
+    # All others: a line search.
     remember_only(merit, merits)
     lowest, slow, failures, soft = merit, 0, 0, softness
-    least_epsilon, patience = SMALLEST_EPSILON, MERITS + WATCHDOG
-    for step in range(1, max_steps + 1):
+    for step in range(steps + 1, max_steps + 1):
         if least <= enough:
             return least, step - 1
 
         # Direction from the linearised laws, softened by ε in proportion to the residual.
-        epsilon = min(LARGEST_EPSILON, max(least_epsilon, soft * largest))
+        epsilon = min(LARGEST_EPSILON, max(SMALLEST_EPSILON, soft * largest))
         changed = linearise_box(contacts, now, epsilon, system) if box else linearise(contacts, now, epsilon, system)
         if not newton_direction(contacts, system, search.direction):
             return least, step
@@ -100,18 +119,6 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
                     largest, merit = evaluate_map(contacts, trial, box)
             if merit <= reference * (1.0 - DECREASE * length):
                 break
-            if attempt == 0 and epsilon < NEAR and not box and len(now.p) <= LARGE:
-                # Contacts that hold each other ask for rates that disagree by δ, and δ / ε is beyond any impulse. From
-                # now on ε is at least NEAR, so that a δ that is no motion moves impulses by one at most.
-                epsilon = least_epsilon = NEAR
-                patience = HURRY
-                linearise(contacts, now, epsilon, system)
-                if not newton_direction(contacts, system, search.direction):
-                    return least, step
-                move(now, length, search.direction, trial)
-                largest, merit = evaluate_map(contacts, trial, box)
-                if merit <= reference * (1.0 - DECREASE * length):
-                    break
             length *= 0.5
         else:
             # The search failed: take the full step all the same, a few times, and forget the merits.
@@ -142,9 +149,104 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
         # End the run if the lowest merit has not improved for long.
         slow = 0 if merit < PROGRESS * lowest else slow + 1
         lowest = merit if slow == 0 else lowest
-        if slow > patience:
+        if slow > MERITS + WATCHDOG:
             return least, step
     return least, max_steps
+
+
+@kernel
+def full_steps(contacts, search, system, largest, least, enough, softness, max_steps):
+    """Newton steps of full length from search.now, of residual `largest`; search.best keeps the best impulses.
+
+    Modes of few contacts are found soonest without a search, as long as no impulse changes by far more than the
+    residual asks for. Returns (residual of search.best as far as it counts, Newton steps).
+    """
+    now, trial, direction = search.now, search.trial, search.direction
+    factored, epsilon, ease, slow = False, 0.0, 1.0, 0
+    for step in range(1, max_steps + 1):
+        if least <= enough:
+            return least, step - 1
+
+        # If no mode has changed since the last factors, they still hold, and a second solve with them will do.
+        changed = linearise(contacts, now, epsilon, system) if factored else 1
+        allowed = max(LONGEST, LONGER * largest) * max(1.0, longest(now.p))
+        if changed == 0:
+            set_right(contacts, system)
+            solve_again(system, system.right)
+            set_direction(contacts, system, direction)
+        else:
+            # A step leaves ε times the change of impulses: ε as large as `enough` allows, or as modes are wrong.
+            epsilon = max(min(NEAR, enough / largest), softness * largest * min(1.0, largest / ROUGH))
+            epsilon = max(ease * min(LARGEST_EPSILON, epsilon), SMALLEST_EPSILON)
+            changed = max(linearise(contacts, now, epsilon, system), 0 if factored else 1)
+            if not newton_direction(contacts, system, direction):
+                return least, step
+
+            # Contacts that hold each other ask for rates that disagree by δ, and for impulses of δ / ε: soften them.
+            length = longest(direction)
+            if length > allowed:
+                epsilon = min(LARGEST_EPSILON, epsilon * length / (PACE * allowed))
+                linearise(contacts, now, epsilon, system)
+                if not newton_direction(contacts, system, direction):
+                    return least, step
+
+        # The full step, refined; sliding contacts go along their rims.
+        before = largest
+        move(now, 1.0, direction, trial)
+        largest, _ = evaluate(contacts, trial)
+        for _ in range(REFINEMENTS):
+            if not refine(contacts, now, trial, enough, largest, direction, search.spare, system):
+                break
+            move(now, 1.0, direction, trial)
+            largest, _ = evaluate(contacts, trial)
+        slides = largest > enough and onto_rims(contacts, system, trial.p)
+        if slides:
+            largest, _ = evaluate(contacts, trial)
+
+        # Keep the best impulses: those of the least residual, or the first whose residual counts no more.
+        now, trial = trial, now
+        if not largest < DIVERGED:
+            return least, step
+        slow = 0 if largest < GAIN * least else slow + 1
+        seen = counted(contacts, now, largest, enough)
+        if seen < least:
+            least = seen
+            copy_rows(now.p, search.best)
+        if slow > HURRY:
+            return least, step
+
+        # Impulses that are not unique move on at the same pace, until one of them changes its mode.
+        factored = not slides and largest < GAIN * before
+        if changed == 0 and largest > GAIN * before:
+            ease *= min(1.0, max(CUT, longest(direction) / (PACE * allowed)))
+    return least, max_steps
+
+
+@kernel
+def onto_rims(contacts, system, p):
+    """Put sliding contacts back onto the rims of their cones, which a straight step leaves; returns whether any slide.
+
+    Dry friction has one direction only, and no rim to leave.
+    """
+    slides, zero, own = False, contacts.zero, len(system.right) - system.core[0]
+    for i in range(len(p) - own):
+        if system.mode[i] == SLIP and not contacts.apart:
+            q = at(p, i, zero)
+            length, radius = sqrt(across(q, q)), contacts.friction[i] * q[0]
+            slides = True
+            if radius > 0.0 and length > 0.0:
+                put(p, i, with_normal(q[0], times(radius / length, q)))
+    return slides
+
+
+@kernel
+def longest(p):
+    """The largest entry in absolute value."""
+    most = 0.0
+    for i in range(len(p)):
+        for c in range(p.shape[1]):
+            most = max(most, abs(p[i, c]))
+    return most
 
 
 @kernel
@@ -193,19 +295,21 @@ def linearise(contacts, point, epsilon, system):
 @kernel
 def newton_direction(contacts, system, direction):
     """Newton direction dp from (I + sum of L_iᵀ slope_i L_i) dx = Lᵀ constant; False if the matrix is singular."""
-    constant, right = system.constant, system.right
-
-    # Right-hand side Lᵀ constant.
-    for j in range(len(right)):
-        right[j] = 0.0
-    for i in range(len(constant)):
-        add_rows(contacts.rows[i], contacts.segments[i], at(constant, i, contacts.zero), right)
-
-    # dx, then dp.
+    set_right(contacts, system)
     if not solve_system(contacts, system):
         return False
     set_direction(contacts, system, direction)
     return True
+
+
+@kernel
+def set_right(contacts, system):
+    """Right-hand side Lᵀ constant."""
+    constant, right = system.constant, system.right
+    for j in range(len(right)):
+        right[j] = 0.0
+    for i in range(len(constant)):
+        add_rows(contacts.rows[i], contacts.segments[i], at(constant, i, contacts.zero), right)
 
 
 @kernel

@@ -55,6 +55,13 @@ LARGE_SOFTNESS = 0.1
 LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10
 # Factor of the softness after a full step that repeats the active set, where the map is smooth; and its least value.
 CUT, LEAST_SOFTNESS = 0.05, 1e-7
+# Full steps of a run on at most LARGE contacts, Newton steps of the proximal stages after them, and the residual from
+# which on these are no use.
+FULL, STAGED, FAR = 20, 60, 1.0
+# Change of an impulse, over the largest one, that a full step may make: this, or this many times the residual. What is
+# longer is made PACE of that by a larger ε. Larger: impulses that are not unique leap from limit to limit. Smaller:
+# many steps until they arrive.
+LONGEST, LONGER, PACE = 0.2, 10.0, 0.5
 # Merits that a step is searched against. One would be a monotone search, which stalls at changes of mode.
 MERITS = 20
 # Trials of a step, each half as long as the one before, and part of the merit that it must take away.
@@ -63,14 +70,14 @@ TRIALS, DECREASE = 9, 1e-4
 # digits of contacts that hold each other in more ways than one, whose rates never agree.
 GAIN = 0.5
 # Residual that is no motion any more, from which on a step may not make the merit worse than this many times. Larger:
-# impulses that are not unique, at their limits, throw Newton's method back again and again. Also the least ε after a
-# full step that failed, on at most LARGE contacts: redundant contacts whose rates disagree by less move by one at most.
+# impulses that are not unique, at their limits, throw Newton's method back again and again. Also the largest ε of full
+# steps near the solution.
 NEAR, LEAP = 1e-6, 1e6
 # Full steps that are taken although the search failed: some changes of mode first make things worse.
 WATCHDOG = 3
-# Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps, or after
-# HURRY where ε had to be raised to NEAR: what is wrong there are modes, which the next cycle's sweeps find sooner.
-PROGRESS, HURRY = 0.8, 4
+# Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps. Full
+# steps end after HURRY that have not made the residual GAIN of the best.
+PROGRESS, HURRY = 0.8, 6
 SAME = 1e-5  # part of a merit by which one that comes again may differ; such a run ends at once
 # Residual beyond which a run has diverged.
 DIVERGED = 1e100

@@ -171,7 +171,7 @@ def take(whole, i, k, contacts, p, mode, chosen, taken):
     for a in range(4):
         contacts.segments[k, a] = whole.segments[i, a]
     contacts.friction[k] = whole.friction[i]
-    contacts.stretch[k] = 1.0
+    contacts.stretch[k], contacts.share[k] = 1.0, whole.share[i]
 
     # Derived data, and its place in the working set.
     set_one_delassus(contacts, k)
@@ -193,7 +193,8 @@ def first_contacts(contacts, k):
     """The first k contacts, as views."""
     return Contacts(
         contacts.zero, contacts.apart, contacts.rows[:k], contacts.segments[:k], contacts.offset[:k],
-        contacts.friction[:k], contacts.delassus[:k], contacts.stretch[:k], contacts.alone,
+        contacts.friction[:k], contacts.delassus[:k], contacts.stretch[:k], contacts.share[:k],
+        contacts.alone,
     )  # fmt: skip
 
 
