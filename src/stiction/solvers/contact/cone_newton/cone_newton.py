@@ -45,7 +45,7 @@ from stiction.solvers.contact.cone_newton.one_contact import (
     sweep,
 )
 from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
-from stiction.solvers.contact.cone_newton.step import Search, newton
+from stiction.solvers.contact.cone_newton.step import Search, largest_of, newton, settle
 from stiction.solvers.contact.cone_newton.system import OPEN, System, core_of
 from stiction.solvers.contact.cone_newton.tolerances import (
     BURDEN,
@@ -73,6 +73,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     STALL_EASE,
     STALL_FACTOR,
     STALL_LIMIT,
+    STILL,
     WALK_STEPS,
     WARM_SOFTNESS,
     WARM_WALK_STEPS,
@@ -226,7 +227,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
     # Bodies at rest need no solve: the impulses of the start are the solution. Nothing is laid out for that.
     violation = of_start(given, tau, start, floats[:m], zero)
-    if violation <= tolerance:
+    if violation <= (tolerance if n > LARGE else STILL * tolerance):
         copy_rows(start, p)
         return SOLVED, 0, violation
 
@@ -282,6 +283,9 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
     least, _ = evaluate(contacts, now)
     violation = keep_better(contacts, now, weight, DIVERGED, p)
 
+    # Few contacts that press already need few steps.
+    begun = warm and len(p) <= LARGE and largest_of(p) > 0.0
+
     # A large island in motion is solved softly, to a part of what changes in this step.
     large, accepted = warm and len(p) > LARGE, relaxed(tolerance)
     soft, longest = SOFTNESS, WARM_WALK_STEPS if large else WALK_STEPS
@@ -297,7 +301,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         if cycle == 1:
             enough = fair
             tolerance = accepted
-        if negligible(violation, tolerance, weight, p, contacts.zero):
+        if negligible(violation, STILL * tolerance if begun and cycle == 0 else tolerance, weight, p, contacts.zero):
             break
 
         # Starting point of this cycle: the start itself, or what its stage makes of the best point.
@@ -334,7 +338,10 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
 
         # Newton's method from there; the best impulses are put into their cones and kept.
         target = max(MARGIN * enough, rounding(contacts, now.p))
-        least, count = newton(contacts, search, system, least, target, fair, softness, max_steps, False)
+        if cycle == 0 and begun:
+            least, count = settle(contacts, search, system, least, target, fair, softness, max_steps)
+        else:
+            least, count = newton(contacts, search, system, least, target, fair, softness, max_steps, False)
         steps += count
         copy_rows(best, now.p)
         into_cone(now.p, contacts)

@@ -1,7 +1,7 @@
 """One run of Newton's method on the Alart–Curnier map (see `cone_newton`) or that of a box, in velocity space.
 
-On at most LARGE contacts full steps come first, then proximal stages. The line search of all others is nonmonotone,
-against the largest of the last merits. If it fails, a full step is taken, up to three times in a run.
+The line search is nonmonotone, against the largest of the last merits. If it fails, a full step is taken, up to three
+times in a run. Few contacts that have a start begin with full steps, and then proximal stages (`settle`).
 """
 
 from __future__ import annotations
@@ -81,26 +81,15 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
     if largest < least:
         least = largest
         copy_rows(now.p, search.best)
-
-    # Few contacts: full steps, then stages of moderate length.
-    steps = 0
-    if len(now.p) <= LARGE and not box:
-        enough = max(enough, MARGIN * fair) if moving else enough
-        least, steps = full_steps(contacts, search, system, largest, least, enough, softness, min(FULL, max_steps))
-        if enough < least < FAR:
-            least, more = proximal(contacts, search, system, least, enough, min(STAGED, max_steps - steps))
-            steps += more
-        return least, steps
-
-    # All others: a line search.
     remember_only(merit, merits)
     lowest, slow, failures, soft = merit, 0, 0, softness
-    for step in range(steps + 1, max_steps + 1):
+    least_epsilon, patience = SMALLEST_EPSILON, MERITS + WATCHDOG
+    for step in range(1, max_steps + 1):
         if least <= enough:
             return least, step - 1
 
         # Direction from the linearised laws, softened by ε in proportion to the residual.
-        epsilon = min(LARGEST_EPSILON, max(SMALLEST_EPSILON, soft * largest))
+        epsilon = min(LARGEST_EPSILON, max(least_epsilon, soft * largest))
         changed = linearise_box(contacts, now, epsilon, system) if box else linearise(contacts, now, epsilon, system)
         if not newton_direction(contacts, system, search.direction):
             return least, step
@@ -119,6 +108,18 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
                     largest, merit = evaluate_map(contacts, trial, box)
             if merit <= reference * (1.0 - DECREASE * length):
                 break
+            if attempt == 0 and epsilon < NEAR and not box and len(now.p) <= LARGE:
+                # Contacts that hold each other ask for rates that disagree by δ, and δ / ε is beyond any impulse. From
+                # now on ε is at least NEAR, so that a δ that is no motion moves impulses by one at most.
+                epsilon = least_epsilon = NEAR
+                patience = HURRY
+                linearise(contacts, now, epsilon, system)
+                if not newton_direction(contacts, system, search.direction):
+                    return least, step
+                move(now, length, search.direction, trial)
+                largest, merit = evaluate_map(contacts, trial, box)
+                if merit <= reference * (1.0 - DECREASE * length):
+                    break
             length *= 0.5
         else:
             # The search failed: take the full step all the same, a few times, and forget the merits.
@@ -149,9 +150,26 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
         # End the run if the lowest merit has not improved for long.
         slow = 0 if merit < PROGRESS * lowest else slow + 1
         lowest = merit if slow == 0 else lowest
-        if slow > MERITS + WATCHDOG:
+        if slow > patience:
             return least, step
     return least, max_steps
+
+
+@kernel
+def settle(contacts, search, system, least, enough, fair, softness, max_steps):
+    """As `newton`, for few contacts and from a start: full steps, then proximal stages of moderate length."""
+    now = search.now
+    largest, _ = evaluate(contacts, now)
+    if largest > NEAR:  # what is nearly at rest is to come to rest: all digits count
+        enough = max(enough, MARGIN * fair)
+    if largest < least:
+        least = largest
+        copy_rows(now.p, search.best)
+    least, steps = full_steps(contacts, search, system, largest, least, enough, softness, min(FULL, max_steps))
+    if enough < least < FAR:
+        least, more = proximal(contacts, search, system, least, enough, min(STAGED, max_steps - steps))
+        steps += more
+    return least, steps
 
 
 @kernel
@@ -159,17 +177,18 @@ def full_steps(contacts, search, system, largest, least, enough, softness, max_s
     """Newton steps of full length from search.now, of residual `largest`; search.best keeps the best impulses.
 
     Modes of few contacts are found soonest without a search, as long as no impulse changes by far more than the
-    residual asks for. Returns (residual of search.best as far as it counts, Newton steps).
+    residual asks for. At least one step is made: what is at rest creeps with what is left of the start. Returns
+    (residual of search.best as far as it counts, Newton steps).
     """
     now, trial, direction = search.now, search.trial, search.direction
     factored, epsilon, ease, slow = False, 0.0, 1.0, 0
     for step in range(1, max_steps + 1):
-        if least <= enough:
+        if least <= enough and step > 1:
             return least, step - 1
 
         # If no mode has changed since the last factors, they still hold, and a second solve with them will do.
         changed = linearise(contacts, now, epsilon, system) if factored else 1
-        allowed = max(LONGEST, LONGER * largest) * max(1.0, longest(now.p))
+        allowed = max(LONGEST, LONGER * largest) * max(1.0, largest_of(now.p))
         if changed == 0:
             set_right(contacts, system)
             solve_again(system, system.right)
@@ -183,7 +202,7 @@ def full_steps(contacts, search, system, largest, least, enough, softness, max_s
                 return least, step
 
             # Contacts that hold each other ask for rates that disagree by δ, and for impulses of δ / ε: soften them.
-            length = longest(direction)
+            length = largest_of(direction)
             if length > allowed:
                 epsilon = min(LARGEST_EPSILON, epsilon * length / (PACE * allowed))
                 linearise(contacts, now, epsilon, system)
@@ -218,7 +237,7 @@ def full_steps(contacts, search, system, largest, least, enough, softness, max_s
         # Impulses that are not unique move on at the same pace, until one of them changes its mode.
         factored = not slides and largest < GAIN * before
         if changed == 0 and largest > GAIN * before:
-            ease *= min(1.0, max(CUT, longest(direction) / (PACE * allowed)))
+            ease *= min(1.0, max(CUT, largest_of(direction) / (PACE * allowed)))
     return least, max_steps
 
 
@@ -240,7 +259,7 @@ def onto_rims(contacts, system, p):
 
 
 @kernel
-def longest(p):
+def largest_of(p):
     """The largest entry in absolute value."""
     most = 0.0
     for i in range(len(p)):

@@ -34,6 +34,9 @@ MARGIN = 0.5
 STALL_FACTOR = 1e2
 # But never a larger violation, nor a start that is taken for the answer. Larger: things at rest creep.
 STALL_LIMIT = 1e-9
+# Part of the tolerance, on at most LARGE contacts, within which a start is the answer. Larger: what is at rest creeps,
+# now forth and now back, by the last digits of its impulses. Smaller: Newton steps for rounding.
+STILL = 0.02
 # On more than LARGE contacts, from a start: the part of the start's violation, the motion that changes in this step,
 # that is accepted, and how many times the tolerance at most. Larger: a heap that comes to rest creeps for longer.
 # Smaller: heaps in motion stall at contacts that disagree by less than anyone sees.
@@ -61,7 +64,7 @@ FULL, STAGED, FAR = 20, 60, 1.0
 # Change of an impulse, over the largest one, that a full step may make: this, or this many times the residual. What is
 # longer is made PACE of that by a larger ε. Larger: impulses that are not unique leap from limit to limit. Smaller:
 # many steps until they arrive.
-LONGEST, LONGER, PACE = 0.2, 10.0, 0.5
+LONGEST, LONGER, PACE = 0.2, 5.0, 0.5
 # Merits that a step is searched against. One would be a monotone search, which stalls at changes of mode.
 MERITS = 20
 # Trials of a step, each half as long as the one before, and part of the merit that it must take away.
@@ -75,9 +78,10 @@ GAIN = 0.5
 NEAR, LEAP = 1e-6, 1e6
 # Full steps that are taken although the search failed: some changes of mode first make things worse.
 WATCHDOG = 3
-# Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps. Full
-# steps end after HURRY that have not made the residual GAIN of the best.
-PROGRESS, HURRY = 0.8, 6
+# Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps, or after
+# HURRY where ε had to be raised to NEAR: what is wrong there are modes, which the next cycle's sweeps find sooner. Full
+# steps end after as many that have not made the residual GAIN of the best.
+PROGRESS, HURRY = 0.8, 4
 SAME = 1e-5  # part of a merit by which one that comes again may differ; such a run ends at once
 # Residual beyond which a run has diverged.
 DIVERGED = 1e100
