@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 DEPENDENT = 1e-9  # a bilateral row is redundant if a smaller part of it is independent of the others
 LOOSELY = 1e-5  # the same in a step: decimals of a model leave as much of a plane loop's third row
 ABOUT, DECIDED = 0.01, -1.0  # a row with this part of the largest remaining square is as good; marks a row as done
+AGAIN = 0.1  # part of a row's square that is left, below which rounding errors count and it is projected once more
 NOISE_ROW = 1e-10  # a bilateral row smaller than this, over the largest, is rounding: a plane loop's third row
 EXACTLY = 1e-12  # part of a redundant row beyond the others' span that is rounding
 CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
@@ -343,12 +344,10 @@ def leave_free(posed, white, rank, reach, i):
         if own == 0.0 or dot(row, row, reach) == 0.0:  # limits have no tangents, and dry friction's normal no joint
             left += own
             continue
-        for _ in range(2):  # twice for safety
-            for u in range(rank):
-                along = dot(white.basis[u], row, reach)
-                subtract_multiple(row, along, white.basis[u], reach)
-                bias[c] += along * white.wanted[u]
-        left += dot(row, row, m)
+        rest = take_away(white, rank, reach, row, bias, c)
+        if rest <= AGAIN * own:
+            rest = take_away(white, rank, reach, row, bias, c)
+        left += rest
     if left <= DEPENDENT * DEPENDENT * size:
         # Joints hold this contact entirely: only rounding is left, which must not be scaled up to a contact.
         for c in range(len(rows)):
@@ -359,6 +358,16 @@ def leave_free(posed, white, rank, reach, i):
         normal = dot(rows[0], rows[0], m)
         white.heavy[i] = max(white.heavy[i], 1.0 / sqrt(normal) if normal > 0.0 else 0.0)
     white.scale[i] = size
+
+
+@kernel
+def take_away(white, rank, reach, row, bias, c):
+    """Subtract a row's components along the joints' basis, whose velocities enter bias[c]; returns the square left."""
+    for u in range(rank):
+        along = dot(white.basis[u], row, reach)
+        subtract_multiple(row, along, white.basis[u], reach)
+        bias[c] += along * white.wanted[u]
+    return dot(row, row, len(row))
 
 
 @kernel
@@ -434,18 +443,20 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
         i = next_row(left)
         if i < 0:
             break
-        # Subtract its components along the basis so far, twice for safety.
+        # Subtract its components along the basis so far, once more if that leaves little of it.
         rest, along = basis[rank], triangle[rank]
         for j in range(m):
             rest[j] = white[i, j]
-        size = max(dot(rest, rest, m), least * least)
+        own = dot(rest, rest, m)
+        size = max(own, least * least)
         for u in range(rank):
             along[u] = 0.0
-        for _ in range(2):
-            for u in range(rank):
-                part = dot(basis[u], rest, m)
-                along[u] += part
-                subtract_multiple(rest, part, basis[u], m)
+        for again in range(2):
+            if again == 0 or dot(rest, rest, m) <= AGAIN * own:
+                for u in range(rank):
+                    part = dot(basis[u], rest, m)
+                    along[u] += part
+                    subtract_multiple(rest, part, basis[u], m)
 
         # Compare the remaining part with the estimate by which the row was chosen.
         length = sqrt(dot(rest, rest, m))
@@ -646,15 +657,36 @@ def whiten_rows(factor, place, rows, segment, out):
 
     # Each side has its own block of the factor.
     first, second = segment[1], segment[3]
-    r0, r1, r2 = out[0], out[1], out[2]
     if first > 0:
-        back_substitute_rows(factor[place[segment[0]] :], first, r0, r1, r2)
-        for c in range(3, len(rows)):
-            back_substitute(factor[place[segment[0]] :], first, out[c])
+        whiten_side(factor[place[segment[0]] :], first, 0, out)
     if second > 0:
-        back_substitute_rows(factor[place[segment[2]] :], second, r0[first:], r1[first:], r2[first:])
-        for c in range(3, len(rows)):
-            back_substitute(factor[place[segment[2]] :], second, out[c, first:])
+        whiten_side(factor[place[segment[2]] :], second, first, out)
+
+
+@kernel
+def whiten_side(L, k, start, rows):
+    """Multiply the rows of a contact at k velocities from `start` on by G⁻¹ in place.
+
+    A limit has a normal only, and dry friction a tangent: these are done alone.
+    """
+    r0, r1, r2 = rows[0, start:], rows[1, start:], rows[2, start:]
+    if is_zero(r2, k) and is_zero(r1, k):
+        back_substitute(L, k, r0)
+    elif is_zero(r2, k) and is_zero(r0, k):
+        back_substitute(L, k, r1)
+    else:
+        back_substitute_rows(L, k, r0, r1, r2)
+    for c in range(3, len(rows)):
+        back_substitute(L, k, rows[c, start:])
+
+
+@kernel
+def is_zero(row, k):
+    """Whether the first k entries are zero."""
+    for j in range(k):
+        if row[j] != 0.0:
+            return False
+    return True
 
 
 @kernel
@@ -672,9 +704,7 @@ def spread(factor, place, rows, segment, out):
             for c in range(len(rows)):
                 for j in range(length):
                     out[c, start + j] = rows[c, taken + j]
-            back_substitute_rows(factor[place[start] :], length, out[0, start:], out[1, start:], out[2, start:])
-            for c in range(3, len(rows)):
-                back_substitute(factor[place[start] :], length, out[c, start:])
+            whiten_side(factor[place[start] :], length, start, out)
             taken += length
 
 
