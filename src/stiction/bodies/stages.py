@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stiction.bodies.collision.mend import LEANING, STAGED, collide, leans, mend
+from stiction.bodies.collision.mend import LEANING, MENDABLE, RIGHT, STAGED, collide, in_order, mend
 from stiction.bodies.shadow import own
 from stiction.optional import mujoco
 
@@ -62,8 +62,11 @@ def mended_step1(model: Any, data: Any, memory: Memory, search: int = STAGED) ->
     control = control_callback()
     if search != STAGED and control is None:
         step1(model, data)
-        if search != LEANING or not leans(model, memory):
-            if not (data.ncon and mend(model, data, memory)):
+        order = in_order(memory)
+        if order == RIGHT:
+            return search
+        if order == MENDABLE:
+            if not mend(model, data, memory):
                 return search
             data.contact.efc_address[:] = -1  # what is excluded now would keep the rows that it had
             make_constraint(model, data)
