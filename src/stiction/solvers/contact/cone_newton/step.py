@@ -29,6 +29,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     FULL,
     GAIN,
     HURRY,
+    IDLE,
     LARGE,
     LARGEST_EPSILON,
     LEAP,
@@ -44,6 +45,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     ROUGH,
     SAME,
     SMALLEST_EPSILON,
+    SOFTER,
     STAGED,
     TRIALS,
     WATCHDOG,
@@ -188,7 +190,7 @@ def full_steps(contacts, search, system, largest, least, enough, softness, max_s
 
         # If no mode has changed since the last factors, they still hold, and a second solve with them will do.
         changed = linearise(contacts, now, epsilon, system) if factored else 1
-        allowed = max(LONGEST, LONGER * largest) * max(1.0, largest_of(now.p))
+        allowed = max(LONGEST * largest_of(now.p), LONGER * largest)
         if changed == 0:
             set_right(contacts, system)
             solve_again(system, system.right)
@@ -202,8 +204,10 @@ def full_steps(contacts, search, system, largest, least, enough, softness, max_s
                 return least, step
 
             # Contacts that hold each other ask for rates that disagree by δ, and for impulses of δ / ε: soften them.
-            length = largest_of(direction)
-            if length > allowed:
+            for _ in range(SOFTER):
+                length = largest_of(direction)
+                if not length > allowed:
+                    break
                 epsilon = min(LARGEST_EPSILON, epsilon * length / (PACE * allowed))
                 linearise(contacts, now, epsilon, system)
                 if not newton_direction(contacts, system, direction):
@@ -231,7 +235,7 @@ def full_steps(contacts, search, system, largest, least, enough, softness, max_s
         if seen < least:
             least = seen
             copy_rows(now.p, search.best)
-        if slow > HURRY:
+        if slow > IDLE:
             return least, step
 
         # Impulses that are not unique move on at the same pace, until one of them changes its mode.

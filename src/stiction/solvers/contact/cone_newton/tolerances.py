@@ -58,13 +58,13 @@ LARGE_SOFTNESS = 0.1
 LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10
 # Factor of the softness after a full step that repeats the active set, where the map is smooth; and its least value.
 CUT, LEAST_SOFTNESS = 0.05, 1e-7
-# Full steps of a run on at most LARGE contacts, Newton steps of the proximal stages after them, and the residual from
-# which on these are no use.
-FULL, STAGED, FAR = 20, 60, 1.0
-# Change of an impulse, over the largest one, that a full step may make: this, or this many times the residual. What is
-# longer is made PACE of that by a larger ε. Larger: impulses that are not unique leap from limit to limit. Smaller:
-# many steps until they arrive.
-LONGEST, LONGER, PACE = 0.2, 5.0, 0.5
+# Full steps of a run on at most LARGE contacts, and how many in a row that have not made the residual GAIN of the best;
+# Newton steps of the proximal stages after them, and the residual from which on these are no use.
+FULL, IDLE, STAGED, FAR = 20, 7, 60, 1.0
+# Change of an impulse that a full step may make: this part of the largest one, or this many times the residual. What is
+# longer is made PACE of that by a larger ε, SOFTER times at most. Larger: impulses that are not unique leap from limit
+# to limit. Smaller: many steps until they arrive.
+LONGEST, LONGER, PACE, SOFTER = 0.4, 5.0, 0.5, 2
 # Merits that a step is searched against. One would be a monotone search, which stalls at changes of mode.
 MERITS = 20
 # Trials of a step, each half as long as the one before, and part of the merit that it must take away.
@@ -79,8 +79,7 @@ NEAR, LEAP = 1e-6, 1e6
 # Full steps that are taken although the search failed: some changes of mode first make things worse.
 WATCHDOG = 3
 # Merit, over the lowest so far, that counts as progress; without it a run ends after MERITS + WATCHDOG steps, or after
-# HURRY where ε had to be raised to NEAR: what is wrong there are modes, which the next cycle's sweeps find sooner. Full
-# steps end after as many that have not made the residual GAIN of the best.
+# HURRY where ε had to be raised to NEAR: what is wrong there are modes, which the next cycle's sweeps find sooner.
 PROGRESS, HURRY = 0.8, 4
 SAME = 1e-5  # part of a merit by which one that comes again may differ; such a run ends at once
 # Residual beyond which a run has diverged.
