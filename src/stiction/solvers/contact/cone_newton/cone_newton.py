@@ -304,7 +304,9 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         if negligible(violation, STILL * tolerance if begun and cycle == 0 else tolerance, weight, p, contacts.zero):
             break
 
-        # Starting point of this cycle: the start itself, or what its stage makes of the best point.
+        # Starting point of this cycle: the start itself, or what its stage makes of the best point, mostly by sweeps.
+        if cycle == (1 if warm else 0):
+            set_delassus(contacts)
         stage = cycle % STAGES
         softness = soft * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
         if cycle == 0 and warm:
@@ -424,16 +426,15 @@ def begin_at(start, scale, tau, p):
 
 @kernel
 def begin(whole, contacts):
-    """Copy all contacts, without stretch."""
+    """Copy all contacts, without stretch; `set_delassus` is left to those who sweep."""
     for i in range(len(whole.friction)):
         contacts.stretch[i], contacts.friction[i], contacts.share[i] = 1.0, whole.friction[i], whole.share[i]
         for a in range(4):
             contacts.segments[i, a] = whole.segments[i, a]
         for a in range(whole.rows.shape[1]):
             contacts.offset[i, a] = whole.offset[i, a]
-            for k in range(whole.rows.shape[2]):
+            for k in range(whole.segments[i, 1] + whole.segments[i, 3]):
                 contacts.rows[i, a, k] = whole.rows[i, a, k]
-    set_delassus(contacts)
 
 
 @kernel

@@ -159,15 +159,13 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
 
 @kernel
 def settle(contacts, search, system, least, enough, fair, softness, max_steps):
-    """As `newton`, for few contacts and from a start: full steps, then proximal stages of moderate length."""
-    now = search.now
-    largest, _ = evaluate(contacts, now)
-    if largest > NEAR:  # what is nearly at rest is to come to rest: all digits count
+    """As `newton`, for few contacts and from a start: full steps, then proximal stages of moderate length.
+
+    search.now and search.best are the start, and `least` its residual.
+    """
+    if least > NEAR:  # what is nearly at rest is to come to rest: all digits count
         enough = max(enough, MARGIN * fair)
-    if largest < least:
-        least = largest
-        copy_rows(now.p, search.best)
-    least, steps = full_steps(contacts, search, system, largest, least, enough, softness, min(FULL, max_steps))
+    least, steps = full_steps(contacts, search, system, least, enough, softness, min(FULL, max_steps))
     if enough < least < FAR:
         least, more = proximal(contacts, search, system, least, enough, min(STAGED, max_steps - steps))
         steps += more
@@ -175,15 +173,15 @@ def settle(contacts, search, system, least, enough, fair, softness, max_steps):
 
 
 @kernel
-def full_steps(contacts, search, system, largest, least, enough, softness, max_steps):
-    """Newton steps of full length from search.now, of residual `largest`; search.best keeps the best impulses.
+def full_steps(contacts, search, system, least, enough, softness, max_steps):
+    """Newton steps of full length from search.now, of residual `least`; search.best keeps the best impulses.
 
     Modes of few contacts are found soonest without a search, as long as no impulse changes by far more than the
     residual asks for. At least one step is made: what is at rest creeps with what is left of the start. Returns
     (residual of search.best as far as it counts, Newton steps).
     """
     now, trial, direction = search.now, search.trial, search.direction
-    factored, epsilon, ease, slow = False, 0.0, 1.0, 0
+    largest, factored, epsilon, ease, slow = least, False, 0.0, 1.0, 0
     for step in range(1, max_steps + 1):
         if least <= enough and step > 1:
             return least, step - 1

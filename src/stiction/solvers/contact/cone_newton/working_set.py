@@ -164,7 +164,7 @@ def take(whole, i, k, contacts, p, mode, chosen, taken):
     """Copy contact i to place k of the working set, open and without impulse; returns k + 1."""
     # Copy its data, without stretch.
     for a in range(whole.rows.shape[1]):
-        for j in range(whole.rows.shape[2]):
+        for j in range(whole.segments[i, 1] + whole.segments[i, 3]):
             contacts.rows[k, a, j] = whole.rows[i, a, j]
         contacts.offset[k, a] = whole.offset[i, a]
         p[k, a] = 0.0
