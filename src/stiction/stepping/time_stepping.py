@@ -117,7 +117,8 @@ class TimeStepping:
                 settings = settings._replace(apart=True)
 
             # All at once, if MuJoCo's functions may be called so; else one after the other.
-            report, made, looked = None, None, False
+            report: Report | None = None
+            made, looked = None, False
             if engine.one_call and not engine.prepared:
                 report, made, looked = engine.one_call(engine, settings, self.warm)
                 if report is not None:

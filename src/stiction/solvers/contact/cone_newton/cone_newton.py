@@ -10,7 +10,8 @@ contacts; the Delassus matrix of all contacts may be singular. ε follows the re
 three more tangents: the disc is a ball in five directions, or one for each part (`apart`).
 
 Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
-sweeps of exact one-contact solves come first. If Newton's method stalls, cycles start it again from the best point
+sweeps of exact one-contact solves come first; few contacts that press already begin with full steps instead (`settle`).
+If Newton's method stalls, cycles start it again from the best point
 after more sweeps, Anderson-accelerated sweeps, proximal steps (on large islands and in every second round a walk of
 them in units of the loads, `walk`), or a perturbation. After a round of these, contacts are scaled by their loads, the
 best point is forgotten, and a new round begins. There is no guarantee, since friction is not monotone; a solve that
