@@ -448,3 +448,17 @@ def test_a_contact_at_the_centre_of_a_ball_joint_is_none():
         mujoco.mj_step(model, other)
         assert data.ncon == 1
     np.testing.assert_allclose(data.qvel, other.qvel, atol=1e-2)
+
+
+@pytest.mark.parametrize(("gap", "closed"), [(1e-8, True), (-1e-8, True), (1e-6, False), (-1e-6, False)])
+def test_a_gap_within_the_rounding_of_a_mesh_is_closed(gap, closed):
+    """Vertices have single precision: on its flat faces a mesh would rock from one to the other for ever."""
+    corners = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1))
+    mesh = f'<asset><mesh name="cube" vertex="{corners}"/></asset>'
+    body = f'<body pos="0 0 {0.1 + gap:.12f}"><freejoint/><geom type="mesh" mesh="cube"/></body>'
+    found = Stepper(world(PLANE + body, mesh)).gather()
+    assert found.n == 4
+    if closed:
+        assert not found.gap.any()
+    else:
+        np.testing.assert_allclose(found.gap, gap, atol=1e-8)

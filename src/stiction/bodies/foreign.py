@@ -98,6 +98,16 @@ def make_call_begin(toolbox: Any) -> Any:
     return call
 
 
+def make_call_look(toolbox: Any) -> Any:
+    from numba import types
+
+    @toolbox.intrinsic  # type: ignore[untyped-decorator]
+    def call(typing: Any, address: Any, like: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        return like(types.int64, like, a, b, c, d), lowered
+
+    return call
+
+
 def make_call_step(toolbox: Any) -> Any:
     from numba import types
 
@@ -116,6 +126,7 @@ def not_as_written(*given: Any) -> Any:
 
 
 call_begin = built(make_call_begin, not_as_written)
+call_look = built(make_call_look, not_as_written)
 call_step = built(make_call_step, not_as_written)
 
 

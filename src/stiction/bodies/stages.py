@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stiction.bodies.collision.mend import LEANING, STAGED, collide, leans, mend
+from stiction.bodies.collision.mend import LEANING, MENDABLE, RIGHT, STAGED, collide, in_order, mend
 from stiction.bodies.shadow import own
 from stiction.optional import mujoco
 
@@ -59,17 +59,29 @@ def mended_step1(model: Any, data: Any, memory: Memory, search: int = STAGED) ->
     search: of `collision.mend`. Where MuJoCo searches by itself and no callback sees its contacts, one call does all,
         and what was mended is posed again; if cylinders lean, all is done once more. The result is the same
     """
-    control = control_callback()
-    if search != STAGED and control is None:
+    if search != STAGED and control_callback() is None:
         step1(model, data)
-        if search != LEANING or not leans(model, memory):
-            if not (data.ncon and mend(model, data, memory)):
-                return search
-            data.contact.efc_address[:] = -1  # what is excluded now would keep the rows that it had
-            make_constraint(model, data)
-            constraint_velocities(model, data)
-            return STAGED if search == LEANING else search
-    senses = model.nsensor
+        return put_in_order(model, data, memory, search, in_order(memory))
+    return staged_step1(model, data, memory, search)
+
+
+def put_in_order(model: Any, data: Any, memory: Memory, search: int, order: int) -> int:
+    """Mend contacts after `mj_step1`; order: of `collision.mend`; returns how to search the next time."""
+    if order == RIGHT:
+        return search
+    if order != MENDABLE:
+        return staged_step1(model, data, memory, search)
+    if not mend(model, data, memory):
+        return search
+    data.contact.efc_address[:] = -1  # what is excluded now would keep the rows that it had
+    make_constraint(model, data)
+    constraint_velocities(model, data)
+    return STAGED if search == LEANING else search
+
+
+def staged_step1(model: Any, data: Any, memory: Memory, search: int) -> int:
+    """`mj_step1` stage by stage, contacts mended in between; returns how to search the next time."""
+    control, senses = control_callback(), model.nsensor
     kinematics(model, data)
     make_mass(model, data)
     factor_mass(model, data)

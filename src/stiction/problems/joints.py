@@ -17,6 +17,7 @@ from stiction.arrays.dense import dot, subtract_multiple
 DEPENDENT = 1e-9  # a bilateral row is redundant if a smaller part of it is independent of the others
 LOOSELY = 1e-5  # the same in a step: decimals of a model leave as much of a plane loop's third row
 ABOUT, DECIDED = 0.01, -1.0  # a row with this part of the largest remaining square is as good; marks a row as done
+AGAIN = 0.1  # part of a row's square that is left, below which rounding errors count and it is projected once more
 NOISE_ROW = 1e-10  # a bilateral row smaller than this, over the largest, is rounding: a plane loop's third row
 SPANNED = 1e-12  # part of a redundant row beyond the others' span that is rounding
 CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
@@ -59,18 +60,20 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
         i = next_row(left)
         if i < 0:
             break
-        # Subtract its components along the basis so far, twice for safety.
+        # Subtract its components along the basis so far, once more if that leaves little of it.
         rest, along = basis[rank], triangle[rank]
         for j in range(m):
             rest[j] = white[i, j]
-        size = max(dot(rest, rest, m), least * least)
+        own = dot(rest, rest, m)
+        size = max(own, least * least)
         for u in range(rank):
             along[u] = 0.0
-        for _ in range(2):
-            for u in range(rank):
-                part = dot(basis[u], rest, m)
-                along[u] += part
-                subtract_multiple(rest, part, basis[u], m)
+        for again in range(2):
+            if again == 0 or dot(rest, rest, m) <= AGAIN * own:
+                for u in range(rank):
+                    part = dot(basis[u], rest, m)
+                    along[u] += part
+                    subtract_multiple(rest, part, basis[u], m)
 
         # Compare the remaining part with the estimate by which the row was chosen.
         length = sqrt(dot(rest, rest, m))

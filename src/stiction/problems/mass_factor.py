@@ -35,15 +35,36 @@ def whiten_rows(factor, place, rows, segment, out):
 
     # Each side has its own block of the factor.
     first, second = segment[1], segment[3]
-    r0, r1, r2 = out[0], out[1], out[2]
     if first > 0:
-        back_substitute_rows(factor[place[segment[0]] :], first, r0, r1, r2)
-        for c in range(3, len(rows)):
-            back_substitute(factor[place[segment[0]] :], first, out[c])
+        whiten_side(factor[place[segment[0]] :], first, 0, out)
     if second > 0:
-        back_substitute_rows(factor[place[segment[2]] :], second, r0[first:], r1[first:], r2[first:])
-        for c in range(3, len(rows)):
-            back_substitute(factor[place[segment[2]] :], second, out[c, first:])
+        whiten_side(factor[place[segment[2]] :], second, first, out)
+
+
+@kernel
+def whiten_side(L, k, start, rows):
+    """Multiply the rows of a contact at k velocities from `start` on by G⁻¹ in place.
+
+    A limit has a normal only, and dry friction a tangent: these are done alone.
+    """
+    r0, r1, r2 = rows[0, start:], rows[1, start:], rows[2, start:]
+    if is_zero(r2, k) and is_zero(r1, k):
+        back_substitute(L, k, r0)
+    elif is_zero(r2, k) and is_zero(r0, k):
+        back_substitute(L, k, r1)
+    else:
+        back_substitute_rows(L, k, r0, r1, r2)
+    for c in range(3, len(rows)):
+        back_substitute(L, k, rows[c, start:])
+
+
+@kernel
+def is_zero(row, k):
+    """Whether the first k entries are zero."""
+    for j in range(k):
+        if row[j] != 0.0:
+            return False
+    return True
 
 
 @kernel
@@ -61,9 +82,7 @@ def spread(factor, place, rows, segment, out):
             for c in range(len(rows)):
                 for j in range(length):
                     out[c, start + j] = rows[c, taken + j]
-            back_substitute_rows(factor[place[start] :], length, out[0, start:], out[1, start:], out[2, start:])
-            for c in range(3, len(rows)):
-                back_substitute(factor[place[start] :], length, out[c, start:])
+            whiten_side(factor[place[start] :], length, start, out)
             taken += length
 
 

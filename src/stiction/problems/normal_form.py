@@ -28,7 +28,7 @@ from stiction.arrays.runs import rows_dot
 from stiction.arrays.vectors import at, largest, plus, put, times, with_normal
 from stiction.errors import InvalidProblem
 from stiction.problems.islands import label_velocities
-from stiction.problems.joints import DEPENDENT, choose_rows, row_sizes, set_wanted
+from stiction.problems.joints import AGAIN, DEPENDENT, choose_rows, row_sizes, set_wanted
 from stiction.problems.mass_factor import (
     factor_blocks,
     spread,
@@ -270,12 +270,10 @@ def leave_free(posed, white, rank, reach, i):
         if own == 0.0 or dot(row, row, reach) == 0.0:  # limits have no tangents, and dry friction's normal no joint
             left += own
             continue
-        for _ in range(2):  # twice for safety
-            for u in range(rank):
-                along = dot(white.basis[u], row, reach)
-                subtract_multiple(row, along, white.basis[u], reach)
-                bias[c] += along * white.wanted[u]
-        left += dot(row, row, m)
+        rest = take_away(white, rank, reach, row, bias, c)
+        if rest <= AGAIN * own:
+            rest = take_away(white, rank, reach, row, bias, c)
+        left += rest
     if left <= DEPENDENT * DEPENDENT * size:
         # Joints hold this contact entirely: only rounding is left, which must not be scaled up to a contact.
         for c in range(len(rows)):
@@ -286,6 +284,16 @@ def leave_free(posed, white, rank, reach, i):
         normal = dot(rows[0], rows[0], m)
         white.heavy[i] = max(white.heavy[i], 1.0 / sqrt(normal) if normal > 0.0 else 0.0)
     white.scale[i] = size
+
+
+@kernel
+def take_away(white, rank, reach, row, bias, c):
+    """Subtract a row's components along the joints' basis, whose velocities enter bias[c]; returns the square left."""
+    for u in range(rank):
+        along = dot(white.basis[u], row, reach)
+        subtract_multiple(row, along, white.basis[u], reach)
+        bias[c] += along * white.wanted[u]
+    return dot(row, row, len(row))
 
 
 @kernel

@@ -13,7 +13,7 @@ from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows
 from stiction.arrays.vectors import at, over
 from stiction.problems.joints import CONTRADICTION, NOISE_ROW
-from stiction.problems.mass_factor import unwhiten_velocity, whiten_rows, whiten_velocity
+from stiction.problems.mass_factor import unwhiten_velocity, whiten_dense, whiten_velocity
 from stiction.problems.normal_form import NONE
 
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class Scratch(NamedTuple):
-    """For m velocities, j bilateral rows, and contacts of d rows with `given` entries."""
+    """For m velocities and j bilateral rows."""
 
     x: Array[Floats, "m"]  # whitened velocities
     alone: Array[Floats, "m if j > 0 else 0"]  # the same as if there were no joints
     along: Array[Floats, "min(j, m)"]  # impulses of the independent bilateral rows
-    rows: Array[Floats, "d", "given"]  # whitened, of one contact
+    pushed: Array[Floats, "m if j > 0 else 0"]  # what impulses change of these
 
 
-scratch_sizes, scratch_views = layout(Scratch, "d", "m", "j", "given")
+scratch_sizes, scratch_views = layout(Scratch, "m", "j")
 
 
 def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -41,7 +41,7 @@ def response(problem: ContactProblem, impulse: NDArray[np.float64]) -> tuple[NDA
         return velocity, joint_impulse
     white = problem.whitened
     if white.record is not None:
-        sizes = problem.rows.shape[1], problem.m, len(problem.joints), problem.rows.shape[2]
+        sizes = problem.m, len(problem.joints)
         scratch = scratch_views(*sizes, np.empty(scratch_sizes(*sizes)[0]), NONE)
         respond(
             problem.posed, white.record, white.tau, len(white.kept), impulse, scratch, velocity, joint_impulse,
@@ -86,10 +86,18 @@ def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse, 
 @kernel
 def move_unheld(posed, white, impulse, scratch, zero):
     """Write the whitened velocities that free motion and contact impulses would give without joints."""
-    whiten_velocity(white.factor, posed.trees, posed.velocity, scratch.alone)
+    # All impulses on the velocities, whitened together.
+    pushed, alone = scratch.pushed, scratch.alone
+    for j in range(len(pushed)):
+        pushed[j] = 0.0
     for i in range(len(impulse)):
-        whiten_rows(white.factor, white.place, posed.rows[i], posed.segments[i], scratch.rows)
-        add_rows(scratch.rows, posed.segments[i], at(impulse, i, zero), scratch.alone)
+        add_rows(posed.rows[i], posed.segments[i], at(impulse, i, zero), pushed)
+    whiten_dense(white.factor, posed.trees, pushed)
+
+    # With the free motion.
+    whiten_velocity(white.factor, posed.trees, posed.velocity, alone)
+    for j in range(len(pushed)):
+        alone[j] += pushed[j]
 
 
 @in_callers

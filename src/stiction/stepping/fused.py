@@ -118,25 +118,28 @@ class Fused(Step):
         )  # fmt: skip
 
 
-def fused_step(engine: Engine, settings: Settings, warm: bool) -> tuple[Report | None, Step | None]:
+def fused_step(engine: Engine, settings: Settings, warm: bool, tried: Any = None) -> tuple[Report | None, Step | None]:
     """Make the step that MuJoCo has prepared, but for moving on; or hand on as much of it as there is.
 
     A step with nothing taken back (`Fused.still`) comes without a report, and is not remembered yet.
+
+    tried: record and result of `make_step`, if it has been tried already (`one_call`)
     """
     model, data, where = engine.memory
     old = engine.last if warm and engine.last is not None else EMPTY
     while True:
-        floats, ints = empty(engine.sizes[0]), empty(engine.sizes[1], INTEGER)
-        if engine.fused is None:
-            ahead((cone_newton, sample(engine.zero)), (judge_problem, judging_sample(engine.zero)))
-            arrays = (model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
-            engine.fused = direct(make_step, *arrays, settings, engine.zero)
-        status, steps, time, potential, kinetic, judged = engine.fused(
-            model, data, where, old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need, settings,
-            engine.zero,
-        )  # fmt: skip
+        if tried is not None:
+            (floats, ints, found), tried = tried, None
+        else:
+            floats, ints = empty(engine.sizes[0]), empty(engine.sizes[1], INTEGER)
+            records = (old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need)
+            if engine.fused is None:
+                ahead((cone_newton, sample(engine.zero)), (judge_problem, judging_sample(engine.zero)))
+                engine.fused = direct(make_step, model, data, where, *records, settings, engine.zero)
+            found = engine.fused(model, data, where, *records, settings, engine.zero)
+        status, steps, time, potential, kinetic, judged = found
         if status == TOO_WIDE:
-            engine.zero, engine.fused = ZEROS[int(engine.need[0])], None
+            engine.zero, engine.fused, engine.one_call = ZEROS[int(engine.need[0])], None, None
         elif status == MORE_ROOM:
             engine.make_room()
         else:

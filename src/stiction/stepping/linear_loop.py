@@ -26,7 +26,7 @@ from stiction.bodies.pointers import floats as numbers_at
 from stiction.bodies.shadow import callbacks
 from stiction.contacts.gather import COUNTS, fill, measure
 from stiction.optional import mujoco
-from stiction.stepping.loop import ROOM
+from stiction.stepping.one_call import ROOM
 from stiction.stepping.pose import set_joints, set_rates
 
 if TYPE_CHECKING:

@@ -23,14 +23,12 @@ from stiction.bodies.inputs import FIT
 from stiction.bodies.pointers import floats as numbers_at
 from stiction.bodies.pointers import words as words_at
 from stiction.bodies.shadow import callbacks
-from stiction.bodies.structs import Struct
 from stiction.contacts.margins import begin as begin_kernel
 from stiction.optional import mujoco
 from stiction.stepping.engine import direct
 from stiction.stepping.fused import (
     DONE,
     MORE_ROOM,
-    NO_CERTIFICATE,
     STILL,
     TOO_WIDE,
     UNCERTIFIED,
@@ -38,6 +36,7 @@ from stiction.stepping.fused import (
     Fused,
     make_step,
 )
+from stiction.stepping.one_call import LIKE_STEP, ROOM, place
 from stiction.stepping.record import EMPTY, Step
 from stiction.stepping.time_stepping import CONE, TimeStepping
 
@@ -57,8 +56,6 @@ BEGIN, MAKE = range(8, 10)
 # Numbers about a rollout: addresses of shadow, data, its sensor data, the arena's size and use; counts and flags.
 SHADOW, DATA, SENSED, ARENA, USED, CONTROLS, STATES, SENSES, ACTS, JOINED, SPEC, PHYSICS, WARM = range(13)
 PHYSICS_SPEC = int(mj.mjtState.mjSTATE_FULLPHYSICS)
-ROOM = 1 << 22  # bytes of the arena that must be free: some thousand contacts
-LIKE_STEP = (0, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE)  # what `make_step` returns
 ENDED, REFUSED, CROWDED = -1, -2, -3  # why the loop returned, unless the status of a step says it
 
 
@@ -151,14 +148,6 @@ class Loop:
 def buffers(engine: Engine) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """For the record of a step."""
     return np.empty(engine.sizes[0]), np.empty(engine.sizes[1], np.int64)
-
-
-def place(name: str) -> int:
-    """Where a field of mjData is."""
-    from importlib import import_module
-
-    structs = import_module("mujoco.introspect.structs").STRUCTS
-    return Struct(structs, structs["mjData"].fields).place(name)[0]
 
 
 @without_lock

@@ -119,7 +119,15 @@ def set_joints(found, dt, recovery, joints, rate):
     """Write bilateral rows over all velocities, and the rates that correct their errors, bounded by `recovery`.
 
     recovery: infinite: as fast as the model's reference asks, but at least at RECOVERY, and never beyond their aim
+
+    Errors that are rounding count as none, as gaps do: joints with dry friction would slide to take them back.
     """
+    # The velocity scale by which a rate counts as rounding.
+    fastest = 0.0
+    for i in range(len(found.joints)):
+        fastest = max(fastest, abs(row_dot(found.joints[i], found.joint_segments[i], found.free)))
+
+    # Rows, and the rates of their errors.
     for i in range(len(found.joints)):
         for k in range(joints.shape[1]):
             joints[i, k] = 0.0
@@ -127,6 +135,8 @@ def set_joints(found, dt, recovery, joints, rate):
 
         # The rate that takes all of the error back in this step, bounded; or what the reference asks for.
         whole = found.joint_gap[i] / dt
+        if abs(whole) <= CLOSED * fastest:
+            whole = 0.0
         rate[i] = min(max(whole, -recovery), recovery)
         if recovery == math.inf:
             least = min(max(whole, -RECOVERY), RECOVERY)

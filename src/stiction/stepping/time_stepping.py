@@ -29,6 +29,7 @@ from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
 from stiction.stepping.fused import AMPLIFIED, APART, PATIENCE, Fused, Settings, fused_step
+from stiction.stepping.one_call import one_call_of
 from stiction.stepping.pose import RECOVERY, hit, pose
 from stiction.stepping.report import Report
 from stiction.stepping.restitution import Given, checked
@@ -109,18 +110,31 @@ class TimeStepping:
     def step(self, engine: Engine, law: Law, solver: Any) -> Report:
         """One step; if its contact problem is not solved, SolveFailed is raised, nothing moves (see `on_failure`)."""
         solver = DEFAULT if solver is None else solver
-        engine.look()
         tried = None
         if (law is CONE or law.kind == "cone") and isinstance(solver, Auto) and not self.restitution:
             settings = self.settings if solver.aim is None else self.settings._replace(aim=solver.aim)
             if law is not CONE and law.numbers.apart:
                 settings = settings._replace(apart=True)
-            report, tried = fused_step(engine, settings, self.warm)
+
+            # All at once, if MuJoCo's functions may be called so; else one after the other.
+            report: Report | None = None
+            made, looked = None, False
+            if engine.one_call and not engine.prepared:
+                report, made, looked = engine.one_call(engine, settings, self.warm)
+                if report is not None:
+                    return report
+            if not looked:
+                engine.look()
+            report, tried = fused_step(engine, settings, self.warm, made)
             if report is not None:
                 advance(engine.shadow, engine.data, engine.senses, engine.joined)
+                if engine.one_call is None:
+                    engine.one_call = one_call_of(engine) or False
                 return report
             if isinstance(tried, Fused):
                 return self.step_still(engine, tried)
+        else:
+            engine.look()
         return self.step_apart(engine, law, solver, tried)
 
     def apart(self, engine: Engine) -> tuple[float, float]:

@@ -32,7 +32,7 @@ def contacts_of(segments, rng):
         rows[i, :, segments[i, 1] + segments[i, 3] :] = 0.0
     return Contacts(
         THREE, False, rows, segments, np.zeros((n, 3)), np.zeros(n), np.zeros((n, 3, 3)), np.ones(n),
-        np.zeros((0, 3, 3)),
+        np.ones(n), np.zeros((0, 3, 3)),
     )  # fmt: skip
 
 

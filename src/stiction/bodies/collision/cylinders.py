@@ -396,27 +396,32 @@ def level(model, data, kept):
     kinds, R = ints(m.geom_type), floats(d.geom_xmat)
     count = 0
 
-    # Each cylinder against each plane; the first plane to which it is nearly perpendicular settles it.
+    # Keep each such geom and its axis for `lean`, and write the plane's normal in its place.
     for g in range(m.ngeom):
-        if kinds[g] != CYLINDER:
-            continue
-        axis = axis_of(data, g, 2)
-        for plane in range(m.ngeom):
-            if kinds[plane] != PLANE:
-                continue
-            normal = axis_of(data, plane, 2)
+        plane = leans_on(model, data, g) if kinds[g] == CYLINDER else -1
+        if plane >= 0:
+            axis, normal = axis_of(data, g, 2), axis_of(data, plane, 2)
             cosine = sign(dot(axis, normal))
-            off = beyond(axis, -cosine, normal)
-
-            # Keep the geom and its axis for `lean`, and write the plane's normal in its place.
-            if 0.0 < dot(off, off) < LEANS * LEANS:
-                kept[count, 0] = g
-                for a in range(3):
-                    kept[count, 1 + a] = axis[a]
-                    R[9 * g + 3 * a + 2] = cosine * normal[a]
-                count += 1
-                break
+            kept[count, 0] = g
+            for a in range(3):
+                kept[count, 1 + a] = axis[a]
+                R[9 * g + 3 * a + 2] = cosine * normal[a]
+            count += 1
     return count
+
+
+@kernel
+def leans_on(model, data, cylinder):
+    """The first plane to which a cylinder is perpendicular but for rounding, -1 if there is none."""
+    m = model[0]
+    kinds, axis = ints(m.geom_type), axis_of(data, cylinder, 2)
+    for plane in range(m.ngeom):
+        if kinds[plane] == PLANE:
+            normal = axis_of(data, plane, 2)
+            off = beyond(axis, -sign(dot(axis, normal)), normal)
+            if 0.0 < dot(off, off) < LEANS * LEANS:
+                return plane
+    return -1
 
 
 @kernel

@@ -36,6 +36,7 @@ from stiction.bodies.collision.cylinders import (
     cylinder_on_cylinder,
     cylinder_on_plane,
     lean,
+    leans_on,
     level,
     line_on_end,
 )
@@ -57,6 +58,8 @@ THIN = 0.01  # of the smaller radius: a gap that is always checked
 
 # Searches for contacts: a stage of its own, where cylinders touch; MuJoCo's in `mj_step1`, where none does; MuJoCo's.
 STAGED, LEANING, WHOLE = range(3)
+RIGHT, MENDABLE, MISSED = range(3)  # contacts that MuJoCo has found
+SPARE = np.empty((MOST, 13))  # what is written here is not read again
 
 
 def needs_mending(model: Any) -> bool:
@@ -94,14 +97,27 @@ def find(model: Any, data: Any, memory: Memory) -> bool:
     return bool(count)
 
 
-def leans(model: Any, memory: Memory) -> bool:
-    """Whether cylinders are nearly upright, so that MuJoCo's search would miss contacts of theirs."""
-    work = workspace(4 * model.ngeom, 0)
-    kept = cut(work.floats, 0, (model.ngeom, 4))
-    count = level(memory.model, memory.data, kept)
-    if count:
-        lean(memory.data, kept, count)
-    return bool(count)
+def in_order(memory: Memory) -> int:
+    """Whether contacts that MuJoCo has found are RIGHT, MENDABLE, or MISSED because cylinders are nearly upright."""
+    return look_over(memory.model, memory.data, memory.where, SPARE)  # type: ignore[no-any-return]
+
+
+@kernel
+def look_over(model, data, where, rows):
+    """The same; rows: (MOST, 13) scratch."""
+    m, d = model[0], data[0]
+    kinds = ints(m.geom_type)
+    for g in range(m.ngeom):
+        if kinds[g] == CYLINDER and leans_on(model, data, g) >= 0:
+            return MISSED
+    first = 0
+    while first < d.ncon:
+        end = pair_end(data, where, first)
+        found, doubt = judged(model, data, where, first, end, rows)
+        if found > 0 or doubt:
+            return MENDABLE
+        first = end
+    return RIGHT
 
 
 def mend(model: Any, data: Any, memory: Memory) -> bool:
@@ -133,43 +149,56 @@ def replacements(model, data, where, rows, plan):
     plan: first and end of a pair's contacts, first and end of its new `rows` (empty if the old ones stay), and whether
     they may be wrong
     """
-    m, d = model[0], data[0]
-    kinds, radius = ints(m.geom_type), floats(m.geom_rbound)
-    pairs, doubtful, more, used = 0, 0, 0, 0
-
-    # MuJoCo lists the contacts of a pair one after the other: take a pair at a time.
-    first = 0
-    while first < d.ncon:
-        geoms = ints(d.contact + first * where[SIZE] + where[GEOM])
-        one, two = geoms[0], geoms[1]
-        end = first + 1
-        while end < d.ncon:
-            others = ints(d.contact + end * where[SIZE] + where[GEOM])
-            if others[0] != one or others[1] != two:
-                break
-            end += 1
-
-        # Compute them from the geometry where the shapes allow it; others may need a check against the true distance.
-        if one >= 0 and two >= 0:
-            found, exact = contacts_of(model, data, one, two, rows[used:])
-            doubt = not exact and angular(kinds[one], kinds[two])
-            close = FARTHER * min(radius[one], radius[two])
-            if found > 0 and doubt:
-                doubt = not right_rows(model, data, one, two, rows[used : used + found], close)
-            elif found == 0 and doubt:
-                doubt = soon(model, data, where, first, end, one, two)
-                doubt = doubt and not nearest_separates(model, data, where, first, end, close)
-
-            # Record the pair if its contacts are replaced or must be checked.
-            if found > 0 or doubt:
-                plan[pairs, 0], plan[pairs, 1], plan[pairs, 2], plan[pairs, 3] = first, end, used, used + found
-                plan[pairs, 4] = doubt
-                pairs += 1
-                doubtful += doubt
-                used += found
-                more += max(0, found - (end - first))
+    pairs, doubtful, more, used, first = 0, 0, 0, 0, 0
+    while first < data[0].ncon:
+        # Record a pair if its contacts are replaced or must be checked.
+        end = pair_end(data, where, first)
+        found, doubt = judged(model, data, where, first, end, rows[used:])
+        if found > 0 or doubt:
+            plan[pairs, 0], plan[pairs, 1], plan[pairs, 2], plan[pairs, 3] = first, end, used, used + found
+            plan[pairs, 4] = doubt
+            pairs += 1
+            doubtful += doubt
+            used += found
+            more += max(0, found - (end - first))
         first = end
     return pairs, doubtful, more
+
+
+@kernel
+def pair_end(data, where, first):
+    """One past the last contact of a pair: MuJoCo lists them one after the other."""
+    d = data[0]
+    geoms, end = ints(d.contact + first * where[SIZE] + where[GEOM]), first + 1
+    while end < d.ncon:
+        others = ints(d.contact + end * where[SIZE] + where[GEOM])
+        if others[0] != geoms[0] or others[1] != geoms[1]:
+            break
+        end += 1
+    return end
+
+
+@kernel
+def judged(model, data, where, first, end, rows):
+    """How many new contacts a pair gets, in `rows`, and whether they, or the old ones if it gets none, may be wrong.
+
+    They are computed from the geometry where the shapes allow it; others may need a check against the true distance.
+    """
+    m = model[0]
+    geoms = ints(data[0].contact + first * where[SIZE] + where[GEOM])
+    one, two = geoms[0], geoms[1]
+    if one < 0 or two < 0:
+        return 0, False
+    kinds, radius = ints(m.geom_type), floats(m.geom_rbound)
+    found, exact = contacts_of(model, data, one, two, rows)
+    doubt = not exact and angular(kinds[one], kinds[two])
+    close = FARTHER * min(radius[one], radius[two])
+    if found > 0 and doubt:
+        doubt = not right_rows(model, data, one, two, rows[:found], close)
+    elif found == 0 and doubt:
+        doubt = soon(model, data, where, first, end, one, two)
+        doubt = doubt and not nearest_separates(model, data, where, first, end, close)
+    return found, doubt
 
 
 @kernel

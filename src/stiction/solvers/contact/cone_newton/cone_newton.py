@@ -10,12 +10,12 @@ contacts; the Delassus matrix of all contacts may be singular. ε follows the re
 three more tangents: the disc is a ball in five directions, or one for each part (`apart`).
 
 Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
-sweeps of exact one-contact solves come first. If Newton's method stalls, cycles start it again from the best point
-after more sweeps, Anderson-accelerated sweeps, proximal steps (in every second round a walk of them in units of the
-loads, `walk`; on large islands always, and before the sweeps), or a perturbation. After a round of these, contacts are
-scaled by their loads, the best point is forgotten, and a new round begins. There is no guarantee, since friction is not
-monotone; a solve that misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from solutions for friction
-pyramids, and tries more cycles.
+sweeps of exact one-contact solves come first; few contacts that press already begin with full steps instead (`settle`).
+If Newton's method stalls, cycles start it again from the best point after more sweeps, Anderson-accelerated sweeps,
+proximal steps (in every second round a walk of them in units of the loads, `walk`; on large islands always, and before
+the sweeps), or a perturbation. After a round of these, contacts are scaled by their loads, the best point is forgotten,
+and a new round begins. There is no guarantee, since friction is not monotone; a solve that misses its tolerance returns
+MAX_ITERATIONS, and `Auto` then starts from solutions for friction pyramids, and tries more cycles.
 
 [AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
 """
@@ -45,7 +45,7 @@ from stiction.solvers.contact.cone_newton.one_contact import (
     sweep,
 )
 from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
-from stiction.solvers.contact.cone_newton.step import Search, newton
+from stiction.solvers.contact.cone_newton.step import Search, largest_of, newton, settle
 from stiction.solvers.contact.cone_newton.system import OPEN, System
 from stiction.solvers.contact.cone_newton.tolerances import (
     BURDEN,
@@ -73,6 +73,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     STALL_EASE,
     STALL_FACTOR,
     STALL_LIMIT,
+    STILL,
     WALK_STEPS,
     WARM_SOFTNESS,
     WARM_WALK_STEPS,
@@ -189,6 +190,7 @@ class Whole(NamedTuple):
     segments: Any  # (n, 4)
     offset: Any  # (n, d) contact velocities without impulses
     friction: Any  # (n,)
+    share: Any  # (n,) how much the residual of each counts beside the others', at most 1
 
 
 class Work(NamedTuple):
@@ -199,6 +201,7 @@ class Work(NamedTuple):
     system: System
     memory: Memory
     weight: Array[Floats, "n"]
+    share: Array[Floats, "n"]
     offset: Array[Floats, "n", "d"]
     groups: Array[Ints, "n + 1"]
     chosen: Array[Ints, "n"]
@@ -216,17 +219,17 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
     # Bodies at rest need no solve: the impulses of the start are the solution. Nothing is laid out for that.
     violation = of_start(given, tau, start, floats[:m], zero)
-    if violation <= tolerance:
+    if violation <= (tolerance if n > LARGE else STILL * tolerance):
         copy_rows(start, p)
         return SOLVED, 0, violation
 
-    contacts, search, system, memory, weight, offset, groups, chosen, taken = carve(
+    contacts, search, system, memory, weight, share, offset, groups, chosen, taken = carve(
         n, len(zero), m, given.rows.shape[2], zero, given.apart, floats, ints
     )
 
     # Units of the normal form: contact velocities without impulses, the residual that is small enough, the start.
-    whole = Whole(given.rows, segments, offset, given.friction)
-    enough = survey(given, tau, tolerance, offset, weight, zero)
+    whole = Whole(given.rows, segments, offset, given.friction, share)
+    enough = survey(given, tau, tolerance, offset, weight, share, zero)
     warm = begin_at(start, given.scale, tau, p)
     forget_order(system.blocks)
 
@@ -270,6 +273,9 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
     least, _ = evaluate(contacts, now)
     violation = keep_better(contacts, now, weight, DIVERGED, p)
 
+    # Few contacts that press already need few steps.
+    begun = warm and len(p) <= LARGE and largest_of(p) > 0.0
+
     # A large island in motion is solved softly, to a part of what changes in this step.
     large, accepted = warm and len(p) > LARGE, relaxed(tolerance)
     soft, longest = SOFTNESS, WARM_WALK_STEPS if large else WALK_STEPS
@@ -285,10 +291,12 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
         if cycle == 1:
             enough = fair
             tolerance = accepted
-        if negligible(violation, tolerance, weight, p, contacts.zero):
+        if negligible(violation, STILL * tolerance if begun and cycle == 0 else tolerance, weight, p, contacts.zero):
             break
 
-        # Starting point of this cycle: the start itself, or what its stage makes of the best point.
+        # Starting point of this cycle: the start itself, or what its stage makes of the best point, mostly by sweeps.
+        if cycle == (1 if warm else 0):
+            set_delassus(contacts)
         stage = cycle % STAGES
         if len(p) > LARGE and stage in (1, 3):
             stage = 4 - stage  # on large islands walks come first: they solve nearly all that is left
@@ -324,7 +332,10 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
 
         # Newton's method from there; the best impulses are put into their cones and kept.
         target = max(MARGIN * enough, rounding(contacts, now.p))
-        least, count = newton(contacts, search, system, least, target, fair, softness, max_steps, False)
+        if cycle == 0 and begun:
+            least, count = settle(contacts, search, system, least, target, fair, softness, max_steps)
+        else:
+            least, count = newton(contacts, search, system, least, target, fair, softness, max_steps, False)
         steps += count
         copy_rows(best, now.p)
         into_cone(now.p, contacts)
@@ -374,18 +385,22 @@ def of_start(given, tau, start, x, zero):
 
 @in_callers
 @kernel
-def survey(given, tau, tolerance, offset, weight, zero):
+def survey(given, tau, tolerance, offset, weight, share, zero):
     """Set the free contact velocities, and weights; returns the residual of the normal form at which to stop.
 
     The judge measures velocities against the largest of a contact's island; the normal form, each by its contact's
-    size. A contact's weight is the ratio of the two units.
+    size. A contact's weight is the ratio of the two units. Its share is the same beside the heaviest: what the judge
+    hardly sees need not be solved to as many digits.
     """
     bias, heaviest = given.bias, 0.0
     for i in range(len(bias)):
         put(offset, i, plus(rows_dot(given.rows[i], given.segments[i], given.free, zero), at(bias, i, zero)))
         weight[i] = tau / (given.scale[i] * given.pace[i])
         heaviest = max(heaviest, weight[i])
-    return max(tolerance / max(heaviest, 1.0), LEAST_RESIDUAL)
+    heaviest = max(heaviest, 1.0)
+    for i in range(len(bias)):
+        share[i] = weight[i] / heaviest if len(bias) <= LARGE else 1.0
+    return max(tolerance / heaviest, LEAST_RESIDUAL)
 
 
 @kernel
@@ -403,16 +418,15 @@ def begin_at(start, scale, tau, p):
 
 @kernel
 def begin(whole, contacts):
-    """Copy all contacts, without stretch."""
+    """Copy all contacts, without stretch; `set_delassus` is left to those who sweep."""
     for i in range(len(whole.friction)):
-        contacts.stretch[i], contacts.friction[i] = 1.0, whole.friction[i]
+        contacts.stretch[i], contacts.friction[i], contacts.share[i] = 1.0, whole.friction[i], whole.share[i]
         for a in range(4):
             contacts.segments[i, a] = whole.segments[i, a]
         for a in range(whole.rows.shape[1]):
             contacts.offset[i, a] = whole.offset[i, a]
-            for k in range(whole.rows.shape[2]):
+            for k in range(whole.segments[i, 1] + whole.segments[i, 3]):
                 contacts.rows[i, a, k] = whole.rows[i, a, k]
-    set_delassus(contacts)
 
 
 @kernel

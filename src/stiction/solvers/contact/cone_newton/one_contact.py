@@ -40,7 +40,7 @@ from stiction.arrays.vectors import (
 )
 from stiction.solvers.contact.cone_newton.apart import onto_discs, settle_turns
 from stiction.solvers.contact.cone_newton.one_wide_contact import solve_wide
-from stiction.solvers.contact.cone_newton.tolerances import BLUNT, DEAF, EXACT, MAX_ROOT_STEPS, PART_SWEEPS, TINY
+from stiction.solvers.contact.cone_newton.tolerances import BLUNT, DEAF, EXACT, MAX_ROOT_STEPS, NEAR, PART_SWEEPS, TINY
 
 
 class Contacts(NamedTuple):
@@ -54,6 +54,7 @@ class Contacts(NamedTuple):
     friction: Array[Floats, "n"]  # mu
     delassus: Array[Floats, "n", "d", "d"]  # D_i = L_i L_iᵀ
     stretch: Array[Floats, "n"]  # factor of rows and velocities; impulses are divided by it
+    share: Array[Floats, "n"]  # how much its residual counts beside those of others, at most 1
     alone: Array[Floats, "3 if d > 3 else 0", "d", "d"]  # scratch of `solve_wide`
 
 
@@ -135,6 +136,18 @@ def residual(contacts, point):
         if not worst <= most:
             most = worst
     return most, square
+
+
+@kernel
+def counted(contacts, point, largest, enough):
+    """The residual `largest` of a point, or its largest share if that is small enough: it is all that counts."""
+    if largest > NEAR:
+        return largest
+    most, zero = 0.0, contacts.zero
+    for i in range(len(point.p)):
+        worst, _ = alart_curnier(at(point.p, i, zero), at(point.u, i, zero), contacts.friction[i], contacts.apart)
+        most = max(most, contacts.share[i] * worst)
+    return most if most <= enough else largest
 
 
 @kernel

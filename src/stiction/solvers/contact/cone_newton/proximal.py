@@ -23,7 +23,7 @@ from stiction.arrays.compiled import kernel
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import across, at, minus, negative, over, plus, put, times, with_normal
 from stiction.solvers.contact.cone_newton.apart import respond_apart
-from stiction.solvers.contact.cone_newton.one_contact import evaluate, into_cone
+from stiction.solvers.contact.cone_newton.one_contact import counted, evaluate, into_cone
 from stiction.solvers.contact.cone_newton.slope import set_slip, set_stick
 from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_system
 from stiction.solvers.contact.cone_newton.tolerances import (
@@ -70,8 +70,9 @@ def proximal(contacts, search, system, least, enough, max_steps):
         length = distance(now.p, centre)
         copy_rows(now.p, centre)
         largest, _ = evaluate(contacts, now)
-        if largest < least:
-            least = largest
+        seen = counted(contacts, now, largest, enough)
+        if seen < least:
+            least = seen
             copy_rows(now.p, best)
 
         # Choose ε for changes of about STAGE_LENGTH; after a failure, reduce it with care.

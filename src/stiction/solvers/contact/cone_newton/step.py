@@ -1,7 +1,7 @@
 """One run of Newton's method on the Alart–Curnier map (see `cone_newton`) or that of a box, in velocity space.
 
 The line search is nonmonotone, against the largest of the last merits. If it fails, a full step is taken, up to three
-times in a run.
+times in a run. Few contacts that have a start begin with full steps, and then proximal stages (`settle`).
 """
 
 from __future__ import annotations
@@ -16,27 +16,37 @@ from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import across, at, minus, negative, over, put, times, with_normal
 from stiction.solvers.contact.cone_newton.apart import linearise_apart
 from stiction.solvers.contact.cone_newton.box_map import evaluate_box, linearise_box
-from stiction.solvers.contact.cone_newton.one_contact import Point, evaluate
-from stiction.solvers.contact.cone_newton.proximal import copy_rows
+from stiction.solvers.contact.cone_newton.one_contact import Point, counted, evaluate
+from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
 from stiction.solvers.contact.cone_newton.slope import set_slip, set_stick, turned, yielded
 from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_again, solve_system
 from stiction.solvers.contact.cone_newton.tolerances import (
     CUT,
     DECREASE,
     DIVERGED,
+    FAR,
     FELT,
+    FULL,
     GAIN,
     HURRY,
+    IDLE,
     LARGE,
     LARGEST_EPSILON,
     LEAP,
     LEAST_SOFTNESS,
+    LONGER,
+    LONGEST,
+    MARGIN,
     MERITS,
     NEAR,
+    PACE,
     PROGRESS,
     REFINEMENTS,
+    ROUGH,
     SAME,
     SMALLEST_EPSILON,
+    SOFTER,
+    STAGED,
     TRIALS,
     WATCHDOG,
 )
@@ -148,6 +158,119 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
 
 
 @kernel
+def settle(contacts, search, system, least, enough, fair, softness, max_steps):
+    """As `newton`, for few contacts and from a start: full steps, then proximal stages of moderate length.
+
+    search.now and search.best are the start, and `least` its residual.
+    """
+    if least > NEAR:  # what is nearly at rest is to come to rest: all digits count
+        enough = max(enough, MARGIN * fair)
+    least, steps = full_steps(contacts, search, system, least, enough, softness, min(FULL, max_steps))
+    if enough < least < FAR:
+        least, more = proximal(contacts, search, system, least, enough, min(STAGED, max_steps - steps))
+        steps += more
+    return least, steps
+
+
+@kernel
+def full_steps(contacts, search, system, least, enough, softness, max_steps):
+    """Newton steps of full length from search.now, of residual `least`; search.best keeps the best impulses.
+
+    Modes of few contacts are found soonest without a search, as long as no impulse changes by far more than the
+    residual asks for. At least one step is made: what is at rest creeps with what is left of the start. Returns
+    (residual of search.best as far as it counts, Newton steps).
+    """
+    now, trial, direction = search.now, search.trial, search.direction
+    largest, factored, epsilon, ease, slow = least, False, 0.0, 1.0, 0
+    for step in range(1, max_steps + 1):
+        if least <= enough and step > 1:
+            return least, step - 1
+
+        # If no mode has changed since the last factors, they still hold, and a second solve with them will do.
+        changed = linearise(contacts, now, epsilon, system) if factored else 1
+        allowed = max(LONGEST * largest_of(now.p), LONGER * largest)
+        if changed == 0:
+            set_right(contacts, system)
+            solve_again(system, system.right)
+            set_direction(contacts, system, direction)
+        else:
+            # A step leaves ε times the change of impulses: ε as large as `enough` allows, or as modes are wrong.
+            epsilon = max(min(NEAR, enough / largest), softness * largest * min(1.0, largest / ROUGH))
+            epsilon = max(ease * min(LARGEST_EPSILON, epsilon), SMALLEST_EPSILON)
+            changed = max(linearise(contacts, now, epsilon, system), 0 if factored else 1)
+            if not newton_direction(contacts, system, direction):
+                return least, step
+
+            # Contacts that hold each other ask for rates that disagree by δ, and for impulses of δ / ε: soften them.
+            for _ in range(SOFTER):
+                length = largest_of(direction)
+                if not length > allowed:
+                    break
+                epsilon = min(LARGEST_EPSILON, epsilon * length / (PACE * allowed))
+                linearise(contacts, now, epsilon, system)
+                if not newton_direction(contacts, system, direction):
+                    return least, step
+
+        # The full step, refined; sliding contacts go along their rims.
+        before = largest
+        move(now, 1.0, direction, trial)
+        largest, _ = evaluate(contacts, trial)
+        for _ in range(REFINEMENTS):
+            if not refine(contacts, now, trial, enough, largest, direction, search.spare, system):
+                break
+            move(now, 1.0, direction, trial)
+            largest, _ = evaluate(contacts, trial)
+        slides = largest > enough and onto_rims(contacts, system, trial.p)
+        if slides:
+            largest, _ = evaluate(contacts, trial)
+
+        # Keep the best impulses: those of the least residual, or the first whose residual counts no more.
+        now, trial = trial, now
+        if not largest < DIVERGED:
+            return least, step
+        slow = 0 if largest < GAIN * least else slow + 1
+        seen = counted(contacts, now, largest, enough)
+        if seen < least:
+            least = seen
+            copy_rows(now.p, search.best)
+        if slow > IDLE:
+            return least, step
+
+        # Impulses that are not unique move on at the same pace, until one of them changes its mode.
+        factored = not slides and largest < GAIN * before
+        if changed == 0 and largest > GAIN * before:
+            ease *= min(1.0, max(CUT, largest_of(direction) / (PACE * allowed)))
+    return least, max_steps
+
+
+@kernel
+def onto_rims(contacts, system, p):
+    """Put sliding contacts back onto the rims of their cones, which a straight step leaves; returns whether any slide.
+
+    Dry friction has one direction only, and no rim to leave.
+    """
+    slides, zero, own = False, contacts.zero, len(system.right) - system.core[0]
+    for i in range(len(p) - own):
+        if system.mode[i] == SLIP and not contacts.apart:
+            q = at(p, i, zero)
+            length, radius = sqrt(across(q, q)), contacts.friction[i] * q[0]
+            slides = True
+            if radius > 0.0 and length > 0.0:
+                put(p, i, with_normal(q[0], times(radius / length, q)))
+    return slides
+
+
+@kernel
+def largest_of(p):
+    """The largest entry in absolute value."""
+    most = 0.0
+    for i in range(len(p)):
+        for c in range(p.shape[1]):
+            most = max(most, abs(p[i, c]))
+    return most
+
+
+@kernel
 def evaluate_map(contacts, point, box):
     """Set x and u from p; returns the largest entry of the map's residual and its squared norm."""
     return evaluate_box(contacts, point) if box else evaluate(contacts, point)
@@ -193,19 +316,21 @@ def linearise(contacts, point, epsilon, system):
 @kernel
 def newton_direction(contacts, system, direction):
     """Newton direction dp from (I + sum of L_iᵀ slope_i L_i) dx = Lᵀ constant; False if the matrix is singular."""
-    constant, right = system.constant, system.right
-
-    # Right-hand side Lᵀ constant.
-    for j in range(len(right)):
-        right[j] = 0.0
-    for i in range(len(constant)):
-        add_rows(contacts.rows[i], contacts.segments[i], at(constant, i, contacts.zero), right)
-
-    # dx, then dp.
+    set_right(contacts, system)
     if not solve_system(contacts, system):
         return False
     set_direction(contacts, system, direction)
     return True
+
+
+@kernel
+def set_right(contacts, system):
+    """Right-hand side Lᵀ constant."""
+    constant, right = system.constant, system.right
+    for j in range(len(right)):
+        right[j] = 0.0
+    for i in range(len(constant)):
+        add_rows(contacts.rows[i], contacts.segments[i], at(constant, i, contacts.zero), right)
 
 
 @kernel

@@ -34,6 +34,9 @@ MARGIN = 0.5
 STALL_FACTOR = 1e2
 # But never a larger violation, nor a start that is taken for the answer. Larger: things at rest creep.
 STALL_LIMIT = 1e-9
+# Part of the tolerance, on at most LARGE contacts, within which a start is the answer. Larger: what is at rest creeps,
+# now forth and now back, by the last digits of its impulses. Smaller: Newton steps for rounding.
+STILL = 0.02
 # On more than LARGE contacts, from a start: the part of the start's violation, the motion that changes in this step,
 # that is accepted, and how many times the tolerance at most. Larger: a heap that comes to rest creeps for longer.
 # Smaller: heaps in motion stall at contacts that disagree by less than anyone sees.
@@ -55,6 +58,13 @@ LARGE_SOFTNESS = 0.3
 LARGEST_EPSILON, SMALLEST_EPSILON = 0.1, 1e-10
 # Factor of the softness after a full step that repeats the active set, where the map is smooth; and its least value.
 CUT, LEAST_SOFTNESS = 0.05, 1e-7
+# Full steps of a run on at most LARGE contacts, and how many in a row that have not made the residual GAIN of the best;
+# Newton steps of the proximal stages after them, and the residual from which on these are no use.
+FULL, IDLE, STAGED, FAR = 20, 7, 60, 1.0
+# Change of an impulse that a full step may make: this part of the largest one, or this many times the residual. What is
+# longer is made PACE of that by a larger ε, SOFTER times at most. Larger: impulses that are not unique leap from limit
+# to limit. Smaller: many steps until they arrive.
+LONGEST, LONGER, PACE, SOFTER = 0.4, 5.0, 0.5, 2
 # Merits that a step is searched against. One would be a monotone search, which stalls at changes of mode.
 MERITS = 20
 # Trials of a step, each half as long as the one before, and part of the merit that it must take away.
@@ -63,8 +73,8 @@ TRIALS, DECREASE = 9, 1e-4
 # digits of contacts that hold each other in more ways than one, whose rates never agree.
 GAIN = 0.5
 # Residual that is no motion any more, from which on a step may not make the merit worse than this many times. Larger:
-# impulses that are not unique, at their limits, throw Newton's method back again and again. Also the least ε after a
-# full step that failed, on at most LARGE contacts: redundant contacts whose rates disagree by less move by one at most.
+# impulses that are not unique, at their limits, throw Newton's method back again and again. Also the largest ε of full
+# steps near the solution.
 NEAR, LEAP = 1e-6, 1e6
 # Full steps that are taken although the search failed: some changes of mode first make things worse.
 WATCHDOG = 3

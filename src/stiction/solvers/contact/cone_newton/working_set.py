@@ -164,14 +164,14 @@ def take(whole, i, k, contacts, p, mode, chosen, taken):
     """Copy contact i to place k of the working set, open and without impulse; returns k + 1."""
     # Copy its data, without stretch.
     for a in range(whole.rows.shape[1]):
-        for j in range(whole.rows.shape[2]):
+        for j in range(whole.segments[i, 1] + whole.segments[i, 3]):
             contacts.rows[k, a, j] = whole.rows[i, a, j]
         contacts.offset[k, a] = whole.offset[i, a]
         p[k, a] = 0.0
     for a in range(4):
         contacts.segments[k, a] = whole.segments[i, a]
     contacts.friction[k] = whole.friction[i]
-    contacts.stretch[k] = 1.0
+    contacts.stretch[k], contacts.share[k] = 1.0, whole.share[i]
 
     # Derived data, and its place in the working set.
     set_one_delassus(contacts, k)
@@ -193,7 +193,8 @@ def first_contacts(contacts, k):
     """The first k contacts, as views."""
     return Contacts(
         contacts.zero, contacts.apart, contacts.rows[:k], contacts.segments[:k], contacts.offset[:k],
-        contacts.friction[:k], contacts.delassus[:k], contacts.stretch[:k], contacts.alone,
+        contacts.friction[:k], contacts.delassus[:k], contacts.stretch[:k], contacts.share[:k],
+        contacts.alone,
     )  # fmt: skip
 
 
