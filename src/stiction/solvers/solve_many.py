@@ -399,7 +399,7 @@ def solve_case(posed, settings, work, impulse, velocity, zero):
         trim(white.rows, white.runs)
 
     # Propose: impulses from nothing, and the velocities that they cause.
-    given = Given(white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, False)
+    given = Given(white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, False, False)
     nothing = work.contact_velocity[:0]
     cone_newton(
         given, tau, nothing, settings.starts, settings.steps, settings.aim, work.floats, work.ints, impulse, zero

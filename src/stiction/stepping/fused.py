@@ -287,7 +287,7 @@ def attempt(model, settings, step, work, still, cycles, zero):
 
     # Propose: impulses, and the velocities that they cause.
     given = Given(
-        white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, settings.apart
+        white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, settings.apart, True
     )  # fmt: skip
     _, steps, _ = solve_parts(
         given, tau, work.start, cycles, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero

@@ -136,7 +136,9 @@ class ConeNewton:
     def _run(self, white: Whitened, bias: NDArray[np.float64], start: NDArray[np.float64], apart: bool) -> Answer:
         n, d, width = white.rows.shape
         impulse = np.empty((n, d))
-        given = Given(white.rows, white.segments, white.free, bias, white.friction, white.scale, white.pace, apart)
+        given = Given(
+            white.rows, white.segments, white.free, bias, white.friction, white.scale, white.pace, apart, False
+        )
         status, steps, violation = cone_newton(
             given, white.tau, start, self.max_cycles, self.max_steps, self.tolerance,
             *workspace(*sizes(n, d, len(white.free), width)), impulse, ZEROS[d],
@@ -174,12 +176,13 @@ class Given(NamedTuple):
     scale: Any  # (n,)
     pace: Any  # (n,)
     apart: Any  # whether sliding, spin and rolling are bounded apart
+    brief: Any  # whether few contacts that move are to be settled soon, to `relaxed` digits: steps go on from there
 
 
 def sample(zero: tuple[float, ...]) -> tuple[Any, ...]:
     """Arguments of the kernel, for no contacts: of the kinds that it is compiled for."""
     wide, numbers, integers = np.empty((0, len(zero))), np.empty(0), np.empty(0, np.int64)
-    given = Given(wide[:, :, None], np.empty((0, 4), np.int64), numbers, wide, numbers, numbers, numbers, False)
+    given = Given(wide[:, :, None], np.empty((0, 4), np.int64), numbers, wide, numbers, numbers, numbers, False, False)
     return given, 0.0, wide, 0, 0, 0.0, numbers, integers, wide, zero
 
 
@@ -247,7 +250,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         begin(whole, contacts)
         forget_order(system.blocks)
         more, violation, fair = cycles(
-            contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p
+            contacts, search, system, memory, weight, warm, given.brief, enough, tolerance, max_cycles, max_steps, p
         )
         steps += more
         found = negligible(violation, fair, weight, p, zero)
@@ -259,7 +262,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
 
 @kernel
-def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, max_cycles, max_steps, p):
+def cycles(contacts, search, system, memory, weight, warm, brief, enough, tolerance, max_cycles, max_steps, p):
     """Cycles of Newton's method from p; the best impulses in p.
 
     Returns (Newton steps, violation, the violation that is accepted after a stall).
@@ -274,7 +277,7 @@ def cycles(contacts, search, system, memory, weight, warm, enough, tolerance, ma
     violation = keep_better(contacts, now, weight, DIVERGED, p)
 
     # Few contacts that press already need few steps.
-    begun = warm and len(p) <= LARGE and largest_of(p) > 0.0
+    begun = warm and brief and len(p) <= LARGE and largest_of(p) > 0.0
 
     # A large island in motion is solved softly, to a part of what changes in this step.
     large, accepted = warm and len(p) > LARGE, relaxed(tolerance)
