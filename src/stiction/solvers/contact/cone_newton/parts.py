@@ -81,7 +81,7 @@ def solve_parts(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         k, size = cut_out(given, start, warm, first, part, zero)
         some = Given(
             part.rows[:k], part.segments[:k], part.free[:size], part.bias[:k], part.friction[:k], part.scale[:k],
-            part.pace[:k], given.apart,
+            part.pace[:k], given.apart, given.brief,
         )  # fmt: skip
         answer, count, worst = cone_newton(
             some, tau, part.start[: k if warm else 0], max_cycles, max_steps, tolerance, work.floats, work.ints,

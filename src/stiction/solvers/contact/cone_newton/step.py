@@ -247,12 +247,12 @@ def full_steps(contacts, search, system, least, enough, softness, max_steps):
 def onto_rims(contacts, system, p):
     """Put sliding contacts back onto the rims of their cones, which a straight step leaves; returns whether any slide.
 
-    Dry friction has one direction only, and no rim to leave.
+    What has one direction only, as dry friction, leaves no rim.
     """
-    slides, zero, own = False, contacts.zero, len(system.right) - system.core[0]
-    for i in range(len(p) - own):
-        if system.mode[i] == SLIP and not contacts.apart:
-            q = at(p, i, zero)
+    slides, zero = False, contacts.zero
+    for i in range(len(p)):
+        q = at(p, i, zero)
+        if system.mode[i] == SLIP and not contacts.apart and across(q, q) != q[1] * q[1]:
             length, radius = sqrt(across(q, q)), contacts.friction[i] * q[0]
             slides = True
             if radius > 0.0 and length > 0.0:
