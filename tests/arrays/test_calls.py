@@ -136,7 +136,7 @@ def test_other_threads_run_meanwhile():
     """A kernel without the lock lets this thread count while it works."""
     x = np.zeros(1000)
     filled(x, 1.0, 1)
-    worker = threading.Thread(target=filled, args=(x, 2.0, 100_000))
+    worker = threading.Thread(target=filled, args=(x, 2.0, 1_000_000))
     worker.start()
     counted = 0
     while worker.is_alive():

@@ -320,7 +320,10 @@ def test_a_grasp_holds(method):
     place = sim.data.qpos.copy()
     for _ in range(100):
         assert sim.step().certificate.residual <= 1e-8
-    np.testing.assert_allclose(sim.data.qpos, place, atol=1e-9)
+        assert sim.engine.gathered.gap.min() >= -1.01e-9
+    # Free, it would have fallen by 4.9 m. What presses where is not determined: rounding decides whether the boxes hang
+    # still or turn once by 1e-3 rad, from an answer whose load lies beside their weight.
+    np.testing.assert_allclose(sim.data.qpos, place, atol=2e-3)
 
 
 @pytest.mark.slow

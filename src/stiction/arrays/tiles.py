@@ -7,7 +7,7 @@ tiles of six, three and one rows and columns are written out in vectors, of whic
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from stiction.arrays.compiled import built, kernel
 
@@ -19,8 +19,7 @@ def make_tile(rows: int, columns: int, toolbox: Any) -> Any:
     from llvmlite import ir
     from numba import types as numba_types
 
-    types: Any = numba_types
-    cgutils, make_array = toolbox.cgutils, toolbox.make_array
+    types, cgutils, make_array = cast("Any", numba_types), toolbox.cgutils, toolbox.make_array
 
     @toolbox.intrinsic  # type: ignore[untyped-decorator]
     def tile(typing: Any, A: Any, a: Any, B: Any, b: Any, s: Any, out: Any, row: Any, at: Any) -> Any:
@@ -50,9 +49,9 @@ def make_tile(rows: int, columns: int, toolbox: Any) -> Any:
             def spread(factor: Any) -> Any:
                 if not whole:
                     return factor
-                nothing, everywhere = ir.Constant(kind, ir.Undefined), ir.VectorType(ir.IntType(32), columns)
-                one = builder.insert_element(nothing, factor, ir.IntType(32)(0))
-                return builder.shuffle_vector(one, nothing, ir.Constant(everywhere, [0] * columns))
+                nothing, index = ir.Constant(kind, ir.Undefined), ir.IntType(32)
+                one = builder.insert_element(nothing, factor, index(0))
+                return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(index, columns), [0] * columns))
 
             # The last entries must be there.
             if context.enable_boundscheck:

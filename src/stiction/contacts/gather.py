@@ -347,8 +347,14 @@ def fill(model, data, where, kept, to, scratch):
         clear(spot[i])
         i += 1
 
-    # Equalities become bilateral rows with their present position error, and the velocity that its reference asks for.
-    reference, speed, dt = floats(d.efc_KBIP), floats(d.efc_vel), m.timestep
+    fill_joints(model, data, where, to)
+
+
+@kernel
+def fill_joints(model, data, where, to):
+    """Equalities become bilateral rows with their present position error, and the velocity that the model asks for."""
+    d, dt = data[0], model[0].timestep
+    reference, speed, position = floats(d.efc_KBIP), floats(d.efc_vel), floats(d.efc_pos)
     for row in range(d.ne):
         segments_of_row(model, data, where, row, to.joint_segments[row])
         copy_row(model, data, row, 1.0, to.joint_segments[row], to.joints[row])

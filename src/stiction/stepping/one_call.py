@@ -66,8 +66,9 @@ class OneCall:
         old: Any = engine.last if warm and engine.last is not None else EMPTY
         floats, ints = empty(engine.sizes[0]), empty(engine.sizes[1], INTEGER)
         given = (
-            self.addresses, self.about, engine.memory, engine.margin, engine.scratch, SPARE, old.floats, old.ints,
-            floats, ints, engine.floats, engine.ints, engine.need, settings, engine.zero, LIKE_STEP,
+            self.addresses, self.about, engine.memory, engine.margin, engine.scratch, SPARE,
+            (old.floats, old.ints, floats, ints, engine.floats, engine.ints, engine.need), settings, engine.zero,
+            LIKE_STEP,
         )  # fmt: skip
         if self.call is None:
             self.call = direct(whole_step, *given)
@@ -112,12 +113,13 @@ def place(name: str) -> int:
 
 
 @without_lock
-def whole_step(
-    addresses, about, memory, margin, scratch, rows, old_floats, old_ints, new_floats, new_ints, floats, ints, need,
-    settings, zero, like,
-):  # fmt: skip
-    """Make a step; return how far it has come, whether contacts are right, and what `make_step` has returned."""
+def whole_step(addresses, about, memory, margin, scratch, rows, records, settings, zero, like):
+    """Make a step; return how far it has come, whether contacts are right, and what `make_step` has returned.
+
+    records: of the last step and of this one, workspace and `need`, as `make_step` takes them
+    """
     model, data, where = memory
+    old_floats, old_ints, new_floats, new_ints, floats, ints, need = records
     shadow, of_data, arena, used = about[SHADOW], about[DATA], words_at(about[ARENA]), words_at(about[USED])
 
     # Callbacks need the interpreter, and an arena that is getting full needs MuJoCo's bindings.

@@ -242,7 +242,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     if 2 * crowded > n:
         fair = enough * stall_factor(tolerance)
         found, steps, violation = few(
-            whole, groups, runs, warm, enough, fair, max_steps, contacts, search, system, chosen, taken, p
+            whole, groups, runs, warm, enough, fair, max_steps, contacts, search, system, (chosen, taken), p
         )
 
     # Otherwise cycles of Newton's method on all contacts.
@@ -267,14 +267,8 @@ def cycles(contacts, search, system, memory, weight, warm, brief, enough, tolera
 
     Returns (Newton steps, violation, the violation that is accepted after a stall).
     """
-    # Begin at p, with all contacts open.
     now, best = search.now, search.best
-    copy_rows(p, now.p)
-    copy_rows(p, best)
-    for i in range(len(p)):
-        system.mode[i] = OPEN
-    least, _ = evaluate(contacts, now)
-    violation = keep_better(contacts, now, weight, DIVERGED, p)
+    least, violation = begin_open(contacts, search, system, weight, p)
 
     # Few contacts that press already need few steps.
     begun = warm and brief and len(p) <= LARGE and largest_of(p) > 0.0
@@ -345,6 +339,17 @@ def cycles(contacts, search, system, memory, weight, warm, brief, enough, tolera
         evaluate(contacts, now)
         violation = keep_better(contacts, now, weight, violation, p)
     return steps, violation, accepted
+
+
+@kernel
+def begin_open(contacts, search, system, weight, p):
+    """Begin at p, with all contacts open; returns its residual and violation."""
+    copy_rows(p, search.now.p)
+    copy_rows(p, search.best)
+    for i in range(len(p)):
+        system.mode[i] = OPEN
+    least, _ = evaluate(contacts, search.now)
+    return least, keep_better(contacts, search.now, weight, DIVERGED, p)
 
 
 @kernel

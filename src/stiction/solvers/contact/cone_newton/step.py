@@ -71,7 +71,6 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
     """Newton's method from search.now; search.best, of residual `least`, keeps the best impulses.
 
     Returns (residual of search.best, Newton steps).
-
     fair: residual, at least `enough`, from which on a step that gains little ends the run
     box: whether friction is bounded by a box, not by a disc
     """
@@ -100,14 +99,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
         length, before = 1.0, largest
         reference = min(highest(merits), LEAP * merit) if moving and least <= NEAR else highest(merits)
         for attempt in range(TRIALS):
-            move(now, length, search.direction, trial)
-            largest, merit = evaluate_map(contacts, trial, box)
-            if attempt == 0:
-                for _ in range(REFINEMENTS):
-                    if not refine(contacts, now, trial, enough, largest, search.direction, search.spare, system):
-                        break
-                    move(now, length, search.direction, trial)
-                    largest, merit = evaluate_map(contacts, trial, box)
+            largest, merit = try_step(contacts, search, system, now, trial, length, enough, box)
             if merit <= reference * (1.0 - DECREASE * length):
                 break
             if attempt == 0 and epsilon < NEAR and not box and len(now.p) <= LARGE:
@@ -213,13 +205,7 @@ def full_steps(contacts, search, system, least, enough, softness, max_steps):
 
         # The full step, refined; sliding contacts go along their rims.
         before = largest
-        move(now, 1.0, direction, trial)
-        largest, _ = evaluate(contacts, trial)
-        for _ in range(REFINEMENTS):
-            if not refine(contacts, now, trial, enough, largest, direction, search.spare, system):
-                break
-            move(now, 1.0, direction, trial)
-            largest, _ = evaluate(contacts, trial)
+        largest, _ = try_step(contacts, search, system, now, trial, 1.0, enough, False)
         slides = largest > enough and onto_rims(contacts, system, trial.p)
         if slides:
             largest, _ = evaluate(contacts, trial)
@@ -268,6 +254,19 @@ def largest_of(p):
         for c in range(p.shape[1]):
             most = max(most, abs(p[i, c]))
     return most
+
+
+@kernel
+def try_step(contacts, search, system, now, trial, length, enough, box):
+    """Go this part of the direction from `now` to `trial`; a full step is refined. Returns as `evaluate_map`."""
+    move(now, length, search.direction, trial)
+    largest, merit = evaluate_map(contacts, trial, box)
+    for _ in range(REFINEMENTS if length == 1.0 else 0):
+        if not refine(contacts, now, trial, enough, largest, search.direction, search.spare, system):
+            break
+        move(now, length, search.direction, trial)
+        largest, merit = evaluate_map(contacts, trial, box)
+    return largest, merit
 
 
 @kernel

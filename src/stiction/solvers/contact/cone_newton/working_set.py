@@ -63,14 +63,16 @@ def group(segments, groups):
 
 
 @kernel
-def few(whole, groups, count, warm, enough, fair, max_steps, contacts, search, system, chosen, taken, p):
+def few(whole, groups, count, warm, enough, fair, max_steps, contacts, search, system, sets, p):
     """Solve by a working set. Returns (whether p is a solution, Newton steps, residual).
 
     whole: all contacts; groups, count: their runs; contacts, search, system: workspace for as many
     warm: whether p holds impulses to begin with
     enough, fair: residual to aim at, and to accept where Newton's method stalls
-    chosen, taken: (n,) contact at each place of the working set; whether a contact is in it
+    sets: chosen, taken: (n,) contact at each place of the working set; whether a contact is in it
     """
+    chosen, taken = sets
+
     # Begin with the contacts that carry impulses in p.
     k = begin_few(whole, p, contacts, search.now.p, system.mode, chosen, taken)
     set_velocity(first_contacts(contacts, k), first_points(search, k).now)
