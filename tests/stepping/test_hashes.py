@@ -1,4 +1,4 @@
-"""The same inputs give the same bits: of this run and the table in the tree, or of two processes.
+"""The same inputs give the same bits: of a new process and the table in the tree, or of two processes.
 
 On another kind of processor, or with other versions, the table says nothing; then two processes are compared instead.
 """
@@ -25,17 +25,17 @@ def in_another_process(*names: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def expected(request):
-    """From the table, or from another process that makes the steps of the scenes that are asked for here."""
-    if not ELSEWHERE:
-        return table()["hashes"]
-    mine = [item for item in request.session.items if item.path == request.path and "expected" in item.fixturenames]
-    return in_another_process(*(item.callspec.params["name"] for item in mine))
+def both(request):
+    """Of a new process, and from the table, or of a second process; of the scenes that are asked for here."""
+    mine = [item for item in request.session.items if item.path == request.path and "both" in item.fixturenames]
+    names = [item.callspec.params["name"] for item in mine]
+    return in_another_process(*names), in_another_process(*names) if ELSEWHERE else table()["hashes"]
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_the_state_after_200_steps(name, expected):
-    assert state_hash(name) == expected[name]
+def test_the_state_after_200_steps(name, both):
+    found, expected = both
+    assert found[name] == expected[name]
 
 
 def test_the_table_holds_every_scene():
