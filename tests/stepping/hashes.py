@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import platform
 import sys
 import time
@@ -35,6 +36,7 @@ def kind() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": llvm.get_host_cpu_name(),
         "features": hashlib.sha256(features.encode()).hexdigest()[:16],
+        "blas": os.environ.get("OPENBLAS_CORETYPE", "chosen by the processor"),  # turns the bodies of some scenes
         "compiled": "no" if config.DISABLE_JIT else "with bounds checked" if config.BOUNDSCHECK else "yes",
         **{package: version(package) for package in PACKAGES},
     }
