@@ -144,7 +144,13 @@ def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     def rolled() -> None:
         st.Simulation(st.Scene.named("box-on-plane")).rollout(nstep=3)
 
+    def crowded() -> None:
+        crowd = st.Simulation(st.Scene.named("humanoids", count=30), stepper=st.TimeStepping(workers=2))
+        for _ in range(3):
+            crowd.step()
+
     yield "rollout, box-on-plane", rolled
+    yield "islands on threads, humanoids", crowded
     yield "event-driven, box-on-plane", partial(stepped, "box-on-plane", st.Coulomb(), st.EventDriven())
 
 

@@ -111,6 +111,7 @@ class Engine:
         self.need = np.array([0, COUNTS, 0, 0])
         self.sizes, self.floats, self.ints = (0, COUNTS), np.empty(0), np.empty(0, np.int64)
         self.fused: Any = None
+        self.crew: Any = None  # threads that solve islands of a step, if there are any (`stepping.crew`)
         self.one_call: Any = None  # a step in one call, after the first (`stepping.one_call`); False if there is none
         self.memory.where[WIDEST] = 3 if "torsion" in scene.ignore else 6
         self.memory.where[SURFACES] = "surfacevel" not in scene.ignore

@@ -67,10 +67,19 @@ CYCLES = 4  # Newton restarts tried here; harder problems go through `solve`
 STEPS = 80  # Newton steps in each
 AMPLIFIED = 3.0  # speed, over the one asked for, at which what is taken back throws bodies away
 PATIENCE = 6  # after that many failures in a row, what contradicts is not tried for 2^6 - 1 steps
-DONE, UNCERTIFIED, UNFIT, MORE_ROOM, TOO_WIDE, STILL = range(6)
+DONE, UNCERTIFIED, UNFIT, MORE_ROOM, TOO_WIDE, STILL, OPENED = range(7)
+WHOLE, OPEN, CLOSE = range(3)  # what a call does: all; or until impulses are to be proposed; or from then on
 NO_CERTIFICATE = (np.nan, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 APART = "overlaps and joint errors are taken back apart from velocities"  # of a trace
 empty, INTEGER = np.empty, np.dtype(np.int64)
+
+
+class Opened(NamedTuple):
+    """How far an attempt has come: what `whiten_posed` returned, and Newton steps of impulses that are there."""
+
+    tau: float = 0.0  # not whitened yet
+    rank: int = 0
+    steps: int = -1  # no impulses yet
 
 
 class Settings(NamedTuple):
@@ -81,6 +90,8 @@ class Settings(NamedTuple):
     tolerance: float
     aim: float
     apart: bool = False  # whether sliding, spin and rolling are bounded apart
+    part: int = WHOLE
+    opened: Opened = Opened()
 
 
 class Fused(Step):
@@ -136,7 +147,8 @@ def fused_step(engine: Engine, settings: Settings, warm: bool, tried: Any = None
             if engine.fused is None:
                 ahead((cone_newton, sample(engine.zero)), (judge_problem, judging_sample(engine.zero)))
                 engine.fused = direct(make_step, model, data, where, *records, settings, engine.zero)
-            found = engine.fused(model, data, where, *records, settings, engine.zero)
+            make = engine.fused if engine.crew is None else engine.crew.make_step
+            found = make(model, data, where, *records, settings, engine.zero)
         status, steps, time, potential, kinetic, judged = found
         if status == TOO_WIDE:
             engine.zero, engine.fused, engine.one_call = ZEROS[int(engine.need[0])], None, None
@@ -202,42 +214,39 @@ def has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
 def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, floats, ints, need, settings, zero):
     """Return (status, Newton steps, time after the step, energies before it, the numbers of a ContactCertificate).
 
+    If only its first part is asked for (OPEN): (OPENED, rank, tau, ...), as `whiten_posed` returned them.
+
     old, new: the records of the last step and of this one; floats, ints: workspace; need: sizes of the last four
     zero: of as many numbers as contacts may have directions
     """
-    d, dt = data[0], model[0].timestep
-
-    # MuJoCo's contacts are the first thing that needs room.
-    before, found = old_ints[CONTACTS], d.ncon
-    if len(ints) < found:
-        need[3] = found
-        return MORE_ROOM, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
+    d, dt, before = data[0], model[0].timestep, old_ints[CONTACTS]
 
     # Gather: the constraints of this step.
-    counts, kept = new_ints[:COUNTS], ints[:found]
-    if measure(model, data, where, counts, kept, True) != 0:
-        return UNFIT, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
-    if counts[DIRECTIONS] > len(zero):
-        need[0] = counts[DIRECTIONS]
-        return TOO_WIDE, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
-    counts[DIRECTIONS] = len(zero)
-    if not has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
-        return MORE_ROOM, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
+    if settings.part != CLOSE:
+        status = find_constraints(model, data, where, before, new_floats, new_ints, floats, ints, need, zero)
+        if status != DONE:
+            return status, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE
 
     # Lay out workspace and records, fill them, and match the contacts with those of the last step.
+    counts, found = new_ints[:COUNTS], d.ncon
     n, directions, m, j, width, entries, as_given, _, _, spare = work_lengths(counts, before, found)
     work = work_views(n, directions, m, j, width, entries, as_given, before, found, spare, floats, ints)
-    step, last = record(new_floats, new_ints), record(old_floats, old_ints)
+    step = record(new_floats, new_ints)
     constraints = step.constraints
-    fill(model, data, where, kept, constraints, work.blocks)
-    carry(model, last.constraints, last.impulse, constraints, work.taken, work.previous, work.start)
+    if settings.part != CLOSE:
+        last = record(old_floats, old_ints)
+        fill(model, data, where, work.kept, constraints, work.blocks)
+        carry(model, last.constraints, last.impulse, constraints, work.taken, work.previous, work.start)
+    if settings.part == OPEN:
+        tau, rank = set_up(model, settings, step, work, False, zero)
+        return OPENED, rank, tau, 0.0, 0.0, NO_CERTIFICATE
 
     # Whole first, unless it has contradicted itself in the last steps.
     failures, wait = old_ints[WAIT] >> PATIENCE, old_ints[WAIT] & ((1 << PATIENCE) - 1)
-    still, total = wait > 0, 0
+    still, total, opened = wait > 0, 0, settings.opened
     while True:
         cycles = 1 if failures > 0 and not still else CYCLES
-        steps, judged, asked, thrown = attempt(model, settings, step, work, still, cycles, zero)
+        steps, judged, asked, thrown = attempt(model, settings, step, work, still, cycles, opened, zero)
         total += steps
         if judged[0] <= settings.tolerance and not thrown:
             break
@@ -246,7 +255,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
         if asked == 0.0 or (n > LARGE and not thrown):  # large heaps seldom contradict: they are hard
             return UNCERTIFIED, total, 0.0, 0.0, 0.0, judged
         still, failures = True, min(failures + 1, PATIENCE)
-        wait = 1 << failures
+        wait, opened = 1 << failures, Opened(0.0, 0, -1)
 
     # What the next step is to know: how long nothing is taken back, and the running median of Newton steps.
     still = still and is_wrong(constraints)
@@ -260,38 +269,52 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
 
 
 @kernel
-def attempt(model, settings, step, work, still, cycles, zero):
+def find_constraints(model, data, where, before, new_floats, new_ints, floats, ints, need, zero):
+    """Count the constraints of a step; returns DONE if there is room for them, and what there is not otherwise."""
+    # MuJoCo's contacts are the first thing that needs room.
+    found = data[0].ncon
+    if len(ints) < found:
+        need[3] = found
+        return MORE_ROOM
+
+    counts = new_ints[:COUNTS]
+    if measure(model, data, where, counts, ints[:found], True) != 0:
+        return UNFIT
+    if counts[DIRECTIONS] > len(zero):
+        need[0] = counts[DIRECTIONS]
+        return TOO_WIDE
+    counts[DIRECTIONS] = len(zero)
+    if not has_room(counts, before, found, new_floats, new_ints, floats, ints, need):
+        return MORE_ROOM
+    return DONE
+
+
+@kernel
+def attempt(model, settings, step, work, still, cycles, opened, zero):
     """Solve a step that is gathered, and judge the answer; still: with nothing taken back.
 
     Returns Newton steps, negative if the mass is not positive; the certificate's numbers; the speed at which something
     was to be taken back; and whether that throws bodies away.
     """
-    constraints, white, dt, nothing = step.constraints, work.white, model[0].timestep, work.floats[:0]
+    white, nothing = work.white, work.floats[:0]
 
-    # Pose: the rates at which gaps may close and joint errors are corrected.
-    set_rates(constraints, dt, 0.0 if still else settings.recovery, nothing, nothing, step.gap_rate)
-    set_joints(constraints, dt, 0.0 if still else settings.joint_recovery, step.joint_rows, step.joint_rate)
-    posed = Posed(
-        constraints.mass, constraints.starts, constraints.free,
-        constraints.rows, constraints.segments, constraints.friction,
-        step.gap_rate, step.joint_rows, step.joint_rate, constraints.surface,
-    )  # fmt: skip
-
-    # Whiten: the normal form; redundant joints follow the independent ones.
-    tau, rank = whiten_posed(posed, white, LOOSELY, zero)
+    # Pose and whiten, unless that has been done.
+    tau, rank, steps = opened
+    if tau == 0.0:
+        tau, rank = set_up(model, settings, step, work, still, zero)
     if tau < 0.0:
         return -1, NO_CERTIFICATE, 0.0, False
-    if len(step.joint_rate) > 0:
-        make_consistent(white, rank, step.joint_rows, step.joint_rate)
-    trim(white.rows, white.runs)
 
     # Propose: impulses, and the velocities that they cause.
-    given = Given(
-        white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, settings.apart, True
-    )  # fmt: skip
-    _, steps, _ = solve_parts(
-        given, tau, work.start, cycles, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
-    )
+    posed = posed_by(step)
+    if steps < 0:
+        given = Given(
+            white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, settings.apart,
+            True,
+        )  # fmt: skip
+        _, steps, _ = solve_parts(
+            given, tau, work.start, cycles, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
+        )
     respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse, zero)
 
     # Judge: an answer that is not certified is not written.
@@ -303,6 +326,38 @@ def attempt(model, settings, step, work, still, cycles, zero):
     asked = takes_back(step.gap_rate, step.joint_rate)
     thrown = asked > 0.0 and not still and is_amplified(model, posed, white, asked, step, work.response.x)
     return steps, judged, asked, thrown
+
+
+@kernel
+def set_up(model, settings, step, work, still, zero):
+    """Pose and whiten the problem of a step; returns tau, negative if the mass is not positive, and the rank of joints.
+
+    still: with nothing taken back
+    """
+    constraints, white, dt, nothing = step.constraints, work.white, model[0].timestep, work.floats[:0]
+
+    # Pose: the rates at which gaps may close and joint errors are corrected.
+    set_rates(constraints, dt, 0.0 if still else settings.recovery, nothing, nothing, step.gap_rate)
+    set_joints(constraints, dt, 0.0 if still else settings.joint_recovery, step.joint_rows, step.joint_rate)
+
+    # Whiten: the normal form; redundant joints follow the independent ones.
+    tau, rank = whiten_posed(posed_by(step), white, LOOSELY, zero)
+    if tau >= 0.0:
+        if len(step.joint_rate) > 0:
+            make_consistent(white, rank, step.joint_rows, step.joint_rate)
+        trim(white.rows, white.runs)
+    return tau, rank
+
+
+@kernel
+def posed_by(step):
+    """The problem that a step has posed."""
+    constraints = step.constraints
+    return Posed(
+        constraints.mass, constraints.starts, constraints.free,
+        constraints.rows, constraints.segments, constraints.friction,
+        step.gap_rate, step.joint_rows, step.joint_rate, constraints.surface,
+    )  # fmt: skip
 
 
 @kernel

@@ -28,6 +28,7 @@ from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
 from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
+from stiction.stepping.crew import crew_for
 from stiction.stepping.fused import AMPLIFIED, APART, PATIENCE, Fused, Settings, fused_step
 from stiction.stepping.one_call import one_call_of
 from stiction.stepping.pose import RECOVERY, hit, pose
@@ -66,6 +67,7 @@ class TimeStepping:
     viscosity: of every contact, in N / (m/s), for the law `Viscous`
     tolerance: largest residual that counts as solved
     warm: start each solve from the last step's impulses
+    workers: threads that solve the islands of a large step, to the same bits; what is one island takes one
     on_failure: what a step does whose contact problem is not solved: "raise" SolveFailed, nothing having moved, or go
         on with the "best" answer that adds no energy; `report.ok` is False then, and the certificate says how far off
 
@@ -81,6 +83,7 @@ class TimeStepping:
     tolerance: float = 1e-8
     warm: bool = True
     on_failure: str = "raise"
+    workers: int = 1
     settings: Settings = field(init=False, repr=False, compare=False)  # of fused steps
 
     def __post_init__(self) -> None:
@@ -97,6 +100,8 @@ class TimeStepping:
             raise InvalidProblem(f"TimeStepping: impact must be 'newton' or 'poisson', got {self.impact!r}")
         if self.on_failure not in ("raise", "best"):
             raise InvalidProblem(f"TimeStepping: on_failure must be 'raise' or 'best', got {self.on_failure!r}")
+        if type(self.workers) is not int or self.workers < 1:
+            raise InvalidProblem(f"TimeStepping: workers must be 1 or more threads, got {self.workers!r}")
         if self.viscosity is not None and not (np.isfinite(self.viscosity) and self.viscosity >= 0.0):
             raise InvalidProblem(f"TimeStepping: viscosity must not be negative, got {self.viscosity!r}")
 
@@ -119,7 +124,8 @@ class TimeStepping:
             # All at once, if MuJoCo's functions may be called so; else one after the other.
             report: Report | None = None
             made, looked = None, False
-            if engine.one_call and not engine.prepared:
+            engine.crew = crew_for(engine, self.workers) if self.workers > 1 else None
+            if engine.one_call and not engine.prepared and engine.crew is None:
                 report, made, looked = engine.one_call(engine, settings, self.warm)
                 if report is not None:
                     return report
