@@ -19,14 +19,13 @@ of `views`, in order, between the lengths and the buffers.
 from __future__ import annotations
 
 import ast
-import math
 import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.arrays.compiled import built, shared
+from stiction.arrays.compiled import built, is_compiled, shared
 
 # The elements of an array; in an annotation its axes follow.
 Floats = NDArray[np.float64]
@@ -70,7 +69,7 @@ def make_cut(toolbox: Any) -> Any:
 
 
 def cut_as_written(buffer: Any, start: int, shape: tuple[int, ...]) -> Any:
-    return np.asarray(buffer).reshape(-1)[start : start + math.prod(shape)].reshape(shape)
+    return np.ndarray(shape, buffer.dtype, buffer, 8 * start)
 
 
 # Part of a contiguous buffer as an array of this shape, which is a tuple.
@@ -101,14 +100,24 @@ class Laid(NamedTuple):
 def layout(record: Any, *lengths: str, **derived: str) -> tuple[Any, Any]:
     """The functions `sizes` and `views` of a record."""
     fields = [field_of(record, name, str(text)) for name, text in as_written(record).items()]
-    names = {"record": record, "cut": cut}
-    for field in fields:
-        if field.where == "record":
-            names[f"{field.name}_sizes"] = _laid_out[field.record].sizes
-            names[f"{field.name}_views"] = _laid_out[field.record].views
     defined = [f"    {name} = {value}" for name, value in derived.items()]
-    exec("\n".join([*measuring(fields, lengths, defined), *cutting(fields, lengths, defined)]), names)
+    source = "\n".join([*measuring(fields, lengths, defined), *cutting(fields, lengths, defined)])
+    inner = {field.name: _laid_out[field.record] for field in fields if field.where == "record"}
+
+    # As kernels see them: with the intrinsic, and calling each other as kernels.
+    names = {"record": record, "cut": cut}
+    for name, laid in inner.items():
+        names |= {f"{name}_sizes": laid.sizes, f"{name}_views": laid.views}
+    exec(source, names)
     made = Laid(lengths, fields, shared(described(names["sizes"], record)), shared(described(names["views"], record)))
+
+    # As Python runs them: the same functions, calling each other directly.
+    if is_compiled():
+        names = {"record": record, "cut": cut_as_written}
+        for name, laid in inner.items():
+            names |= {f"{name}_sizes": laid.sizes.run, f"{name}_views": laid.views.run}
+        exec(source, names)
+        made.sizes.run, made.views.run = names["sizes"], names["views"]
     _laid_out[record] = made
     return made.sizes, made.views
 

@@ -406,7 +406,9 @@ class ContactProblem:
     @property
     def redundant_joints(self) -> NDArray[np.int64]:
         """Which bilateral rows depend on those before them, and carry no impulse."""
-        return np.setdiff1d(np.arange(len(self.joints)), self.whitened.kept)
+        depends = np.ones(len(self.joints), bool)
+        depends[self.whitened.kept] = False
+        return np.flatnonzero(depends)
 
     @property
     def contradicting_joints(self) -> NDArray[np.int64]:

@@ -94,25 +94,34 @@ def nearest(
     Rows that depend on each other but for a little could ask for a long way: those are left out that would move any
     contact much farther than `off`, the largest error.
     """
-    impulse = np.zeros((problem.n, 3))
-    start = problem.respond(impulse)[0]
+    start = problem.respond(np.zeros((problem.n, 3)))[0]
     if not contacts.size:
         return start
     white = problem.whitened
     rows, size = np.zeros((contacts.size, problem.m)), white.scale[contacts]
     spread(white.rows[contacts, parts], white.segments[contacts], rows)
-    values, vectors = np.linalg.eigh(rows @ rows.T)
-    before, after = np.empty((2, problem.n, 3))
+    before, after, impulse = np.empty((3, problem.n, 3))
     set_speeds(problem.rows, problem.segments, start, before)
+    values, vectors = principal(rows)
     for dependent in DEPENDENT:
         large = values > dependent * values[-1]
-        some = vectors[:, large]
+        some, over = vectors[:, large], 1.0 / values[large]
         impulse[:], after[:] = 0.0, before
         for _ in range(2):
             wanted = size * (target - after[contacts, parts])
-            np.add.at(impulse, (contacts, parts), size * (some @ ((some.T @ wanted) / values[large])))
+            np.add.at(impulse, (contacts, parts), size * (some @ ((some.T @ wanted) * over)))
             velocity = problem.respond(impulse)[0]
             set_speeds(problem.rows, problem.segments, velocity, after)
         if np.abs(after - before).max() <= FARTHER * off:
             return velocity
     return start
+
+
+def principal(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Eigenvalues of rows rowsᵀ, ascending, and their vectors as columns: all, or those that can be other than zero."""
+    if len(rows) <= rows.shape[1]:
+        values, vectors = np.linalg.eigh(rows @ rows.T)
+        return values, vectors
+    values, across = np.linalg.eigh(rows.T @ rows)
+    length = np.sqrt(np.maximum(values, 0.0))
+    return values, (rows @ across) / np.where(length > 0.0, length, 1.0)

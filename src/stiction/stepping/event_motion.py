@@ -123,24 +123,37 @@ class Motion:
         return found
 
     def piece(self, moment: Moment, forces: Forces) -> Landing:
-        """Move on until the step ends or something happens."""
-        low, low_clear, high, high_clear = 0.0, None, None, 0.0
+        """Move on until the step ends or something happens.
+
+        Farther and farther until an event is behind, then by secants between both sides of it. Which contact is the
+        next one changes on the way, so that secants alone would creep along one side: the end that stays there counts
+        half as much each time (the Illinois rule).
+        """
+        low, low_clear, high, high_clear = 0.0, math.nan, None, 0.0
         h = min(self.left, self.foreseen(moment, forces))
         best: Landing | None = None
+        was_behind: bool | None = None
         for _ in range(LANDINGS):
             landing = self.land(moment, forces, h)
-            if landing.clear >= -1.0:
+            behind = landing.clear < -1.0
+            if not behind:
                 best = landing
-                if high is None or landing.clear <= 1.0:
+                if landing.clear <= 1.0 or h >= self.left:
                     return landing
                 low, low_clear = h, landing.clear
+                if high is None:
+                    h = min(self.left, h + self.farther(moment, landing))
+                    continue
+                high_clear *= 0.5 if was_behind is False else 1.0
             else:
                 high, high_clear = h, landing.clear
-            assert high is not None
-            if high - low <= TINY * self.dt:
+                low_clear = self.clear_here(moment) if low == 0.0 and was_behind is None else low_clear
+                low_clear *= 0.5 if was_behind else 1.0
+            was_behind = behind
+            if high - low <= self.shortest(landing):
                 break
-            # Halve where nothing is known of the lower end, or nothing is near it.
-            share = 0.5 if low_clear is None or math.isinf(low_clear) else low_clear / (low_clear - high_clear)
+            # Halve where nothing is near the lower end.
+            share = 0.5 if math.isinf(low_clear) or low_clear <= 0.0 else low_clear / (low_clear - high_clear)
             h = low + min(max(share, 0.05), 0.95) * (high - low)
         return landing if best is None else best
 
@@ -158,6 +171,24 @@ class Motion:
             comes = np.where((u < 0.0) & (root >= 0.0), 2.0 * gap / (np.sqrt(np.maximum(root, 0.0)) - u), falls)
         times = comes[(comes > TINY * self.dt) & ~np.isnan(comes)]
         return float(times.min(initial=math.inf))
+
+    def farther(self, moment: Moment, landing: Landing) -> float:
+        """How much later the first gap closes, by the parabola through its beginning and its end, where u is known.
+
+        Rows turn on the way, so that gaps may close far from when they were foreseen: at the dead point of a crank
+        they do so at no speed at all. A parabola that does not reach zero is followed to its lowest point.
+        """
+        h, found, origin = landing.h, landing.found, landing.origin
+        bearing = np.zeros(moment.found.n + 1, bool)
+        bearing[moment.chosen] = True
+        away = ~bearing[origin] & (found.kind != DRY)
+        gap, u = np.maximum(found.gap[away], 0.0), speeds(found, extended(found, landing.velocity))[away, 0]
+        before, known = np.append(moment.found.gap, 0.0)[origin[away]], origin[away] >= 0
+        b = np.where(known, (before - gap + u * h) / (h * h), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.sqrt(np.maximum(u * u - 4.0 * b * gap, 0.0))
+            later = np.where((u < 0.0) | (b < 0.0), 2.0 * gap / (root - u), math.inf)
+        return float(later[later > TINY * self.dt].min(initial=math.inf))
 
     def land(self, moment: Moment, forces: Forces, h: float) -> Landing:
         """The end of a piece of length h."""
@@ -204,6 +235,11 @@ class Motion:
         here = Moment(found, chosen, bearing, inertia(self.probe.memory, found), v, u, slip, brake)
         return self.forces(self.probe.memory, here, position)
 
+    def shortest(self, landing: Landing) -> float:
+        """A time in which nothing moves by `touch`: where gaps jump, no closer look finds more."""
+        fastest = np.abs(speeds(landing.found, extended(landing.found, landing.velocity))).max(initial=0.0)
+        return max(TINY * self.dt, self.options.touch / max(float(fastest), self.slow) if fastest > 0.0 else 0.0)
+
     def clear(
         self, moment: Moment, found: Constraints, origin: NDArray[np.int64], velocity: NDArray[np.float64]
     ) -> float:
@@ -222,6 +258,10 @@ class Motion:
             u = speeds(found, extended(found, velocity))[slides, 1:]
             least = min(least, float((u * slip[origin[slides]]).sum(axis=1).min()) / self.slow)
         return least
+
+    def clear_here(self, moment: Moment) -> float:
+        """The same at the beginning of a piece."""
+        return self.clear(moment, moment.found, np.arange(moment.found.n), moment.v[: self.model.nv])
 
     def settle(self, moment: Moment, landing: Landing) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Positions and velocities at the end of a piece, without the drift of contacts that bear."""
