@@ -491,8 +491,8 @@ def between(data, where, i, k, l, near):
     for c in range(3):
         if abs(n[c] - na[c]) > SAME or abs(n[c] - nb[c]) > SAME:
             return False
-    between = (1.0 - share) * floats(one + where[DIST])[0] + share * floats(two + where[DIST])[0]
-    return floats(here + where[DIST])[0] >= between - SAME * near
+    implied = (1.0 - share) * floats(one + where[DIST])[0] + share * floats(two + where[DIST])[0]
+    return floats(here + where[DIST])[0] >= implied - SAME * near
 
 
 @kernel
