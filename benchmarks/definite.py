@@ -12,7 +12,8 @@ from measure import Contestant, Table, ours, race
 import stiction as st
 from stiction.arrays.compiled import workspace
 from stiction.problems.zoo.families import positive_definite
-from stiction.solvers.lcp.lemke import DOUBTFUL_RATES, EMPTY, HARRIS, lemke
+from stiction.solvers.lcp.lemke import EMPTY, lemke, sizes
+from stiction.solvers.tolerances import pivot_limit
 
 
 def against_quantecon(quick: bool) -> list[Table]:
@@ -43,8 +44,8 @@ def lemke_kernel() -> Contestant:
 
     def prepare(problem: Any) -> Callable[[], Any]:
         n = problem.n
-        work, answer = workspace(2 * (n + 1) * (n + 1) + 19 * (n + 1), 6 * (n + 1)), np.empty((2, n))
-        options = (EMPTY, HARRIS, DOUBTFUL_RATES[0], 20 * n + 200)
+        work, answer = workspace(*sizes(n)), np.empty((2, n))
+        options = (EMPTY, pivot_limit(n))
 
         def solve() -> Any:
             lemke(problem.H, problem.vectors, problem.symmetric, *options, *work, answer)

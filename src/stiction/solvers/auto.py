@@ -27,14 +27,11 @@ from stiction.solvers.lcp.keller import Keller
 from stiction.solvers.lcp.lemke import Lemke
 from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
 from stiction.solvers.principal_pivot import PrincipalPivot
-from stiction.solvers.tolerances import AIM, ROUNDING, TOLERANCE
+from stiction.solvers.tolerances import AIM, MANY, NEWTON_STEPS, ROUNDING, TOLERANCE
 
 if TYPE_CHECKING:
     from stiction.problems.lcp import BoxLCP
     from stiction.solvers.contract import Solver
-
-NEWTON_STEPS = 100  # of a cycle of Newton's method that fails, in the mean
-MANY = 100  # contacts of an island beyond which pyramids, whose answers may take minutes, are not asked
 
 # Solvers to try under each law, the first choice first.
 CHAINS = {

@@ -74,7 +74,7 @@ class Contract:
 
 
 class Proposal(NamedTuple):
-    """What a solver claims; nothing of it is believed before it is judged."""
+    """The claim of a solver; nothing of it is believed before it is judged."""
 
     status: Status
     iterations: int
@@ -86,7 +86,7 @@ class Proposal(NamedTuple):
 
 
 class ContactProposal(NamedTuple):
-    """What a contact solver claims: impulses along the rows of each contact, in N s; velocities follow from them."""
+    """The claim of a contact solver: impulses along the rows of each contact, in N s; velocities follow from them."""
 
     status: Status
     iterations: int

@@ -170,7 +170,7 @@ def starts_of(problem: ContactProblem) -> int:
 
 
 class Geometries(NamedTuple):
-    """What problems have that differ in their loads alone, laid one after the other."""
+    """Data that problems share which differ in their loads alone, one after the other."""
 
     shapes: NDArray[np.int64]
     numbers: NDArray[np.float64]
@@ -230,7 +230,7 @@ def batch_of(problems: Sequence[ContactProblem], shapes: Sequence[tuple[int, ...
 
 
 class Answers(NamedTuple):
-    """What comes back of a chunk; where the status is LEFT, the rest means nothing."""
+    """The results of a chunk; where the status is LEFT, the rest means nothing."""
 
     impulse: NDArray[np.float64]
     velocity: NDArray[np.float64]

@@ -19,7 +19,8 @@ from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STALLED,
 from stiction.solvers.lcp.members import make_member, send_to_bound
 from stiction.solvers.lcp.principal import begin, drive_all, propose, verify, views, violated
 from stiction.solvers.lcp.tableau import AT_LOWER, finish, magnitude, settle
-from stiction.solvers.lcp.tolerances import MOST_DOUBTS, NOISE, pivot_limit, two_at_a_time_limit, usual_pivots
+from stiction.solvers.lcp.tolerances import MOST_DOUBTS, usual_pivots
+from stiction.solvers.tolerances import NOISE, pivot_limit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 class PrincipalPivot:
     """Drumwright's modified principal pivoting, for LCP and for contact without a friction cone.
 
-    max_pivots: pivots after which Keller's rule takes over; 10 n + 50 if not given, for contacts 10 min(n, m) + 50
+    max_pivots: pivots after which Keller's rule takes over; 10 n + 40 if not given, for contacts 10 min(n, m) + 40
     """
 
     max_pivots: int | None = None
@@ -53,7 +54,7 @@ class PrincipalPivot:
     ) -> Proposal | ContactProposal:
         if isinstance(problem, ContactProblem):
             return contact_pivot.propose(problem, start, self.max_pivots)
-        limit = two_at_a_time_limit(problem.n) if self.max_pivots is None else self.max_pivots
+        limit = usual_pivots(problem.n, True) if self.max_pivots is None else self.max_pivots
         return propose(principal_pivot, problem, start, limit)
 
 

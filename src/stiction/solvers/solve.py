@@ -127,7 +127,7 @@ def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tol
 def begin_of(
     attempt: Attempt, problem: Any, start: NDArray[np.float64] | None, best: Any
 ) -> tuple[NDArray[np.float64] | None, int]:
-    """What an attempt begins from, and the pivots that it took to find it."""
+    """The start of an attempt, and the pivots that it took to find it."""
     if not attempt.solver.contract.warm or attempt.begin == "afresh":
         return None, 0
     if attempt.begin == "best" and best is not None:

@@ -286,7 +286,7 @@ def in_threads(run: Callable[[int], None], places: Sequence[int], threads: int) 
 
 
 def rest(answers: Solutions, problem: Callable[[int], ContactProblem], tolerance: float) -> Solutions:
-    """What the kernel has left, solved one by one."""
+    """Solve the problems that the kernel has left, one by one."""
     left = np.flatnonzero(answers.status == LEFT).tolist()
     for k in left:
         found = solve(problem(k), tolerance=tolerance, throw=False)

@@ -28,7 +28,7 @@ from stiction.solvers.contact.cell_lemke.cells import (
     VERTEX,
 )
 from stiction.solvers.contact.cell_lemke.cover import draw_cover, start_random
-from stiction.solvers.contact.cell_lemke.path import follow, prepare, rules_of, sizes, views
+from stiction.solvers.contact.cell_lemke.path import follow, prepare, sizes, views
 
 # Sizes from 1e-1.5 to 1e1.5 m, masses as their cubes: doubles end here, so not every seed is solved.
 BEYOND_DOUBLES = {"stack-lengths"}
@@ -210,8 +210,8 @@ def path_of(problem, pivots):
     inputs = white.rows, fixed(white.segments), white.free, white.bias, fixed(white.friction)
     contacts, cells, basis, watch, candidate = views(*lengths, *inputs, directions, CELLS, *workspace(*sizes(*lengths)))
     prepare(contacts, watch, white.scale, candidate)
-    draw_cover(contacts, np.uint64(start_random(1)), 1.0)
-    follow(contacts, cells, basis, watch, rules_of(0), pivots, 0)
+    draw_cover(contacts, np.uint64(start_random(1)))
+    follow(contacts, cells, basis, watch, False, pivots, 0)
     return contacts, cells, basis
 
 

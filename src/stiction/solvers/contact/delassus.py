@@ -1,4 +1,4 @@
-"""What a Delassus matrix holds beyond the rows of the normal form: printed with few digits, it is hardly symmetric.
+"""Corrections for a Delassus matrix that the rows of the normal form do not give: printed with few digits, say.
 
     u = W p + q = L Lᵀ p + (q + E p),      E = W - L Lᵀ
 

@@ -37,16 +37,8 @@ from stiction.solvers.lcp.tableau import (
     set_sides,
     tableau_with,
 )
-from stiction.solvers.lcp.tolerances import (
-    BLOCK_PATIENCE,
-    BLOCK_STALL,
-    EXACT,
-    LEAST_PERTURBATION,
-    MURTY_PER_BLOCK,
-    NOISE,
-    PERTURBATION_FACTOR,
-    PROXIMAL_STEPS,
-)
+from stiction.solvers.lcp.tolerances import BLOCK_STALL, PERTURBATION_FACTOR, PROXIMAL_STEPS
+from stiction.solvers.tolerances import INVERSE_ERROR, NOISE, ROUNDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +49,7 @@ class BlockPivot:
     """Block principal pivoting, for LCP and BoxLCP.
 
     perturbation: part of the diagonal added to it, to solve semidefinite problems; its effect is removed afterwards
-    max_iterations: limit of factorizations in one try; Murty's pivots are limited to a hundred times as many
+    max_iterations: limit of factorizations in one try
     """
 
     perturbation: float = 0.0
@@ -90,7 +82,7 @@ class BlockPivot:
         )  # fmt: skip
         if status != STALLED:
             return Proposal(STATUS[status], count, z)
-        finished = Murty(MURTY_PER_BLOCK * self.max_iterations).propose(problem, z)
+        finished = Murty().propose(problem, z)
         return finished._replace(
             iterations=count + finished.iterations,
             trace=(f"block changes cycled after {count}; Murty's method took over",),
@@ -110,8 +102,8 @@ class BlockPivot:
             if found.status != Status.SOLVED:
                 return found._replace(iterations=count)
             moved = np.abs(E * (found.z - centre)).max(initial=0.0)
-            centre, epsilon = found.z, max(PERTURBATION_FACTOR * epsilon, LEAST_PERTURBATION)
-            if moved <= EXACT * np.abs(E * centre).max(initial=0.0):
+            centre, epsilon = found.z, max(PERTURBATION_FACTOR * epsilon, INVERSE_ERROR)
+            if moved <= ROUNDING * np.abs(E * centre).max(initial=0.0):
                 break
         return Proposal(Status.SOLVED, count, centre)
 
@@ -140,7 +132,7 @@ def block_pivot(H, vectors, symmetric, start, max_iterations, floats, ints, z):
         if not solve_members(t, symmetric):
             status = SINGULAR
             break
-        wrong = wrong_sides(t, NOISE * (1.0 + count / BLOCK_PATIENCE))
+        wrong = wrong_sides(t, NOISE)
         if wrong == 0:
             status = SOLVED
             break

@@ -16,7 +16,8 @@ from stiction.arrays.compiled import kernel
 from stiction.solvers.contract import SINGULAR, SOLVED, Contract, Proposal
 from stiction.solvers.lcp.principal import begin, drive_all, propose, views
 from stiction.solvers.lcp.tableau import finish
-from stiction.solvers.lcp.tolerances import pivot_limit, usual_pivots
+from stiction.solvers.lcp.tolerances import usual_pivots
+from stiction.solvers.tolerances import pivot_limit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,7 @@ class CottleDantzig:
     """Cottle and Dantzig's method, for LCP and BoxLCP.
 
     in_order: drive violated rows in the order of their indices, as published, instead of the most violated first
-    max_pivots: limit; 100 n + 200 if not given
+    max_pivots: limit; 50 n + 200 if not given
     """
 
     in_order: bool = False

@@ -23,8 +23,8 @@ from stiction.solutions.status import Status
 from stiction.solvers.contract import Contract, Proposal
 from stiction.solvers.lcp.scaling import equilibrate
 from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, MEMBER
-from stiction.solvers.lcp.tolerances import CERTAIN, FOUND, LARGEST, OUTSIDE, SINGULAR_SUPPORT, WEAK_PIVOT
-from stiction.solvers.tolerances import SOLVE_ERROR
+from stiction.solvers.lcp.tolerances import LARGEST, OUTSIDE, WEAK_PIVOT
+from stiction.solvers.tolerances import ACCEPT, INVERSE_ERROR, PRODUCT_ERROR, SOLVE_ERROR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,18 +60,18 @@ class Enumerate:
         tried, residual, singular_count, overflows = try_supports(
             reduced.H, reduced.vectors, choices, *workspace(*map(add, scratch(n), sizes(n))), z, singular
         )
-        if not residual <= FOUND:
+        if not residual <= ACCEPT:
             for code in singular[:singular_count]:
                 for point in points_of_singular_support(reduced, decode(choices, int(code))):
                     new = natural_map(reduced.H, reduced.vectors, point, w)[0]
                     if new < residual:
                         z, residual = point, new
-                if residual <= FOUND:
+                if residual <= ACCEPT:
                     break
         # A support whose numbers overflowed has not been decided.
         nothing = Status.SINGULAR if overflows else Status.NO_SOLUTION
         answer = np.clip(whole_answer(whole, reduced, z) * column, problem.lo, problem.hi)
-        return Proposal(Status.SOLVED if residual <= FOUND else nothing, tried, answer)
+        return Proposal(Status.SOLVED if residual <= ACCEPT else nothing, tried, answer)
 
 
 class Scaled(NamedTuple):
@@ -134,7 +134,7 @@ def without_free_variables(problem: Scaled) -> Scaled:
     own = np.column_stack([problem.H[np.ix_(kept_rows, kept)], problem.vectors[0, kept_rows]])
     others = problem.H[np.ix_(kept_rows, gone)]
     left = own - others @ solved
-    # Rows that say the same as an eliminated one are left with rounding, which would be scaled up to a row of its own.
+    # Rows that depend on an eliminated one are left with rounding, which would be scaled up to a row of its own.
     left[np.abs(left) <= SOLVE_ERROR * (np.abs(own) + np.abs(others) @ np.abs(solved))] = 0.0
     H, q = left[:, :-1], left[:, -1]
     return Scaled(np.ascontiguousarray(H), np.array([q, lo[kept], hi[kept]]), kept, gone, gone_rows)
@@ -176,7 +176,7 @@ def points_of_singular_support(problem: Scaled, state: NDArray[np.int64]) -> lis
     """
     H, q = problem.H, problem.vectors[0]
     largest = np.abs(H).max(axis=1, initial=0.0)
-    size = np.where(np.abs(q) > FOUND * largest, np.abs(q), largest)
+    size = np.where(np.abs(q) > ACCEPT * largest, np.abs(q), largest)
     plain = np.ones(len(q)), np.where(size > 0.0, size, 1.0)
     return [point for units in (plain, own_units(H, q)) for point in program(problem, state, *units)]
 
@@ -214,7 +214,7 @@ def program(problem: Scaled, state: NDArray[np.int64], unit: Vector, size: Vecto
         return []
     block, solved = H[np.ix_(equal, equal)], np.array(found.x)
     for _ in range(2):
-        solved[equal] -= np.linalg.lstsq(block, H[equal] @ solved + q[equal], rcond=SINGULAR_SUPPORT)[0]
+        solved[equal] -= np.linalg.lstsq(block, H[equal] @ solved + q[equal], rcond=INVERSE_ERROR)[0]
     return [unit * np.clip(x, least, most) for x in (found.x, solved)]
 
 
@@ -289,7 +289,7 @@ def try_supports(H, vectors, choices, floats, ints, z, singular):
             best = residual
             for i in range(n):
                 z[i] = trial[i]
-            if best <= CERTAIN:
+            if best <= PRODUCT_ERROR:
                 return code + 1, best, singular_count, overflows
     return len(singular), best, singular_count, overflows
 
@@ -299,6 +299,6 @@ def nearly_singular(A, pivots, row_size, k):
     """Whether a pivot of the factor is rounding: small against the largest entry that its row began with."""
     for i in range(k):
         row_size[i], row_size[pivots[i]] = row_size[pivots[i]], row_size[i]
-        if abs(A[i, i]) <= SINGULAR_SUPPORT * row_size[i]:
+        if abs(A[i, i]) <= INVERSE_ERROR * row_size[i]:
             return True
     return False

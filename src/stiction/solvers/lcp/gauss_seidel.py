@@ -23,7 +23,8 @@ from stiction.solutions.natural_map import judge_into, scratch
 from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STATUS, Contract, Proposal
 from stiction.solvers.lcp.principal import begin, drive_all, sizes, views
 from stiction.solvers.lcp.tableau import finish
-from stiction.solvers.lcp.tolerances import CERTAIN, pivot_limit, usual_pivots
+from stiction.solvers.lcp.tolerances import usual_pivots
+from stiction.solvers.tolerances import PRODUCT_ERROR, pivot_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ class GaussSeidel:
     blocks: int | Sequence[int] = 1
     relaxation: float = 1.0
     max_sweeps: int = 10_000
-    target: float = CERTAIN
+    target: float = PRODUCT_ERROR
 
     contract: ClassVar[Contract] = Contract(
         matrix="P",

@@ -56,24 +56,13 @@ from stiction.solvers.lcp.tableau import (
     solve_anew,
     tableau_with,
 )
-from stiction.solvers.lcp.tolerances import (
-    ACCEPT,
-    DOUBTFUL_RATES,
-    HARRIS,
-    HARRIS_FACTORS,
-    SAME_ENTRY,
-    SHORT_STEP,
-    SLOW_ON_PATH,
-    SLOW_TIE,
-    SMALL_PIVOT,
-    TIE,
-    lemke_limit,
-)
+from stiction.solvers.lcp.tolerances import WEAK_PIVOT
+from stiction.solvers.tolerances import HALF_OF_THE_DIGITS, INVERSE_ERROR, PRODUCT_ERROR, SOLVE_ERROR, pivot_limit
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-NOTHING, FLIPS, LEAVES, VANISHES = 0, 1, 2, 3
+NOTHING, FLIPS, LEAVES, VANISHES = range(4)
 
 
 @dataclass(frozen=True)
@@ -81,7 +70,7 @@ class Lemke:
     """Lemke's method, for LCP and BoxLCP.
 
     cover: positive vector d of the artificial variable, (n,); ones in the scaled problem if not given
-    max_pivots: limit of one try; 20 n + 200 if not given
+    max_pivots: limit of one try; 50 n + 200 if not given
     tries: paths followed before giving up, each with another cover, unless a ray proves that there is no solution
     """
 
@@ -100,19 +89,15 @@ class Lemke:
     def propose(self, problem: BoxLCP, start: NDArray[np.float64] | None) -> Proposal:
         n = problem.n
         given = None if self.cover is None else self._checked_cover(n)
-        limit = lemke_limit(n) if self.max_pivots is None else self.max_pivots
+        limit = pivot_limit(n) if self.max_pivots is None else self.max_pivots
         work = workspace(*sizes(n))
         best, least, pivots = None, np.inf, 0
         for attempt in range(max(1, self.tries)):
             answer = np.empty((2, n))
             cover = EMPTY if attempt == 0 and given is None else irregular(n, attempt, given)
-            slack = HARRIS * HARRIS_FACTORS[attempt % len(HARRIS_FACTORS)]
-            doubtful = DOUBTFUL_RATES[min(attempt, 1)]
-            status, count, violation = lemke(
-                problem.H, problem.vectors, problem.symmetric, cover, slack, doubtful, limit, *work, answer
-            )
+            status, count, violation = lemke(problem.H, problem.vectors, problem.symmetric, cover, limit, *work, answer)
             z, pivots = answer[0], pivots + count
-            if status == SOLVED and violation <= ACCEPT:
+            if status == SOLVED and violation <= PRODUCT_ERROR:
                 return Proposal(Status.SOLVED, pivots, z)
             ray = answer[1] if status == RAY else None
             if ray is not None and examine(problem, ray).infeasible:
@@ -170,7 +155,7 @@ sizes, views = tableau_with(Path, artificial=1)
 
 
 @kernel
-def lemke(H, vectors, symmetric, cover, slack, doubtful_rate, max_pivots, floats, ints, answer):
+def lemke(H, vectors, symmetric, cover, max_pivots, floats, ints, answer):
     """Follow one path. Returns (status, pivots, violation); answer[0] is z, answer[1] the direction of a ray."""
     # Everything at a bound, free variables solved for.
     z, ray = answer[0], answer[1]
@@ -181,7 +166,7 @@ def lemke(H, vectors, symmetric, cover, slack, doubtful_rate, max_pivots, floats
         return SINGULAR, 0, np.inf
     # From z0 = infinity to z0 = 0; the basis found is solved anew, and judged.
     set_cover(t, size, cover)
-    status, pivots, size = follow(t, size, slack, doubtful_rate, max_pivots, ray)
+    status, pivots, size = follow(t, size, max_pivots, ray)
     violation = np.inf
     if status == SOLVED and solve_anew(t, size):
         violation = largest_violation(t, size)
@@ -233,7 +218,7 @@ def join_free(t):
     for i in range(n):
         if np.isinf(t.lo[i]) and np.isinf(t.hi[i]):
             pivot = cross_pivot(t, size, i, i)
-            if abs(pivot) > SMALL_PIVOT * cross_terms(t, size, i, i):
+            if abs(pivot) > PRODUCT_ERROR * cross_terms(t, size, i, i):
                 size = join(t, size, i, pivot)
     # Each other one with the partner whose two pivots are safest.
     for i in range(n):
@@ -244,7 +229,7 @@ def join_free(t):
                     strength = min(cross_strength(t, size, i, j), cross_strength(t, size, j, i))
                     if strength > best:
                         best, partner = strength, j
-            if best > SMALL_PIVOT:
+            if best > PRODUCT_ERROR:
                 size = join_pair(t, size, i, partner)
             else:
                 complete = False
@@ -253,7 +238,7 @@ def join_free(t):
 
 @kernel
 def cross_strength(t, size, variable, row):
-    """What is left of an entry of the matrix, as a part of its terms."""
+    """The pivot of a variable and a row, as a part of its terms."""
     pivot = cross_pivot(t, size, variable, row)
     terms = cross_terms(t, size, variable, row)
     return abs(pivot) / terms if terms > 0.0 else 0.0
@@ -306,7 +291,7 @@ def enter_artificial(t, size):
     for i in range(n):
         if d[i] != 0.0:
             below = t.w[i] if t.state[i] != MEMBER else t.z[i] - (t.lo[i] if d[i] > 0.0 else t.hi[i])
-            if t.lo[i] < t.hi[i] and below * d[i] < 0.0 and -below / d[i] >= largest * (1.0 - TIE):
+            if t.lo[i] < t.hi[i] and below * d[i] < 0.0 and -below / d[i] >= largest * (1.0 - SOLVE_ERROR):
                 driven, largest = i, max(largest, -below / d[i])
     if driven < 0:
         return size, -1, False
@@ -343,7 +328,7 @@ def replace_member(t, size, slot, variable):
 
 
 @kernel
-def follow(t, size, slack, doubtful_rate, max_pivots, ray):
+def follow(t, size, max_pivots, ray):
     """The path from z0 = infinity to z0 = 0. Returns (status, pivots, number of members)."""
     n = len(t.q)
     size, driven, drives_z = enter_artificial(t, size)
@@ -354,7 +339,7 @@ def follow(t, size, slack, doubtful_rate, max_pivots, ray):
         # The driven variable, or its w, moves into its range until something blocks.
         sense = 1.0 if t.state[driven] == AT_LOWER else -1.0
         rates(t, size, driven, drives_z, sense)
-        event, which, step, doubtful = blocking(t, size, driven, drives_z, slack, doubtful_rate)
+        event, which, step, doubtful = blocking(t, size, driven, drives_z)
         # Neither a ray nor a small pivot is trusted unless the inverse is fresh and the rates are refined.
         if event == NOTHING or doubtful:
             if not fresh:
@@ -364,7 +349,8 @@ def follow(t, size, slack, doubtful_rate, max_pivots, ray):
                 correct(t, size)
                 rates(t, size, driven, drives_z, sense)
             refine_rates(t, size, driven, drives_z, sense)
-            event, which, step, doubtful = blocking(t, size, driven, drives_z, slack, doubtful_rate)
+            event, which, step, doubtful = blocking(t, size, driven, drives_z)
+            # Still nothing blocks: this is a ray.
             if event == NOTHING:
                 read_ray(t, size, driven if drives_z else -1, sense, ray)
                 return RAY, pivots, size
@@ -492,7 +478,7 @@ def gaps_and_speeds(t, size):
 
 
 @inlined
-def blocking(t, size, driven, drives_z, slack, doubtful_rate):
+def blocking(t, size, driven, drives_z):
     """Harris' two passes; z0 wins if stepping to z0 = 0 violates nothing by more than the slack; ties
     lexicographically.
 
@@ -507,22 +493,23 @@ def blocking(t, size, driven, drives_z, slack, doubtful_rate):
         fastest = max(fastest, abs(t.z_rate[u]))
         largest = max(largest, abs(t.z[t.members[u]]))
     fastest = max(fastest, fastest_row(t.side, t.w_rate))
-    slow = SLOW_ON_PATH * fastest
+    slow = INVERSE_ERROR * fastest
     flip = t.hi[driven] - t.lo[driven] if drives_z else np.inf
 
-    # First pass: how far everything can go. z0 wins, then the driven variable's own bound.
-    bound, first = shortest_steps(gap, speed, size + n, slow, slack * largest)
+    # First pass: how far everything can go, past its bound by the error of a product. z0 wins, then the driven
+    # variable's own bound.
+    bound, first = shortest_steps(gap, speed, size + n, slow, PRODUCT_ERROR * largest)
     bound, first = min(bound, flip), min(first, flip)
     if bound == np.inf:
         return NOTHING, -1, 0.0, False
     artificial = t.place[n]
     if speed[artificial] > slow and gap[artificial] <= bound * speed[artificial]:
-        return LEAVES, artificial, gap[artificial] / speed[artificial], speed[artificial] < doubtful_rate * fastest
+        return LEAVES, artificial, gap[artificial] / speed[artificial], speed[artificial] < HALF_OF_THE_DIGITS * fastest
     if flip <= first:
         return FLIPS, driven, flip, False
 
     # Second pass: of all that block within the bound, the fastest; if rounding of the bound excludes all, the first.
-    tie = first + TIE * max(first, SHORT_STEP * largest / fastest)
+    tie = first + SOLVE_ERROR * max(first, largest / fastest)
     best, ties = fastest_within(gap, speed, size + n, slow, bound, tie)
     if best < 0:
         for c in range(size + n):
@@ -531,11 +518,11 @@ def blocking(t, size, driven, drives_z, slack, doubtful_rate):
     if best < 0:  # every candidate is NaN
         return NOTHING, -1, 0.0, False
     if ties > 1:
-        best = lexicographic(t, size, tie, max(slow, SLOW_TIE * speed[best]), best)
+        best = lexicographic(t, size, tie, max(slow, WEAK_PIVOT * speed[best]), best)
     step = gap[best] / speed[best]
     if flip < step:
         return FLIPS, driven, flip, False
-    doubtful = speed[best] < doubtful_rate * fastest
+    doubtful = speed[best] < HALF_OF_THE_DIGITS * fastest
     return (LEAVES, best, step, doubtful) if best < size else (VANISHES, best - size, step, doubtful)
 
 
@@ -595,7 +582,7 @@ def comes_before(a, b):
     """Whether a is lexicographically less than b, beyond rounding."""
     for i in range(len(a)):
         difference = a[i] - b[i]
-        if abs(difference) > SAME_ENTRY * (abs(b[i]) + abs(a[i])):
+        if abs(difference) > INVERSE_ERROR * (abs(b[i]) + abs(a[i])):
             return difference < 0.0
     return False
 

@@ -20,7 +20,8 @@ from stiction.solvers.lcp.tableau import (
     remove,
     row_times_inverse,
 )
-from stiction.solvers.lcp.tolerances import DOUBTFUL_PIVOT, SMALL_PIVOT
+from stiction.solvers.lcp.tolerances import WEAK_PIVOT
+from stiction.solvers.tolerances import PRODUCT_ERROR
 
 
 @kernel
@@ -81,7 +82,7 @@ def schur_complement(t, size, variable, symmetric):
     # A complement that cancels is computed again, refined.
     column_times_inverse(t, size, variable)
     pivot, terms = complement_and_terms(t, size, variable)
-    if pivot < DOUBTFUL_PIVOT * terms:
+    if pivot < WEAK_PIVOT * terms:
         refine_entering(t, size, variable)
         pivot, terms = complement_and_terms(t, size, variable)
     if symmetric:
@@ -89,7 +90,7 @@ def schur_complement(t, size, variable, symmetric):
             t.leaving[u] = t.entering[u]
     else:
         row_times_inverse(t, size, variable)
-    return pivot if pivot > SMALL_PIVOT * terms else 0.0
+    return pivot if pivot > PRODUCT_ERROR * terms else 0.0
 
 
 @kernel

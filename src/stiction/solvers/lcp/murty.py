@@ -17,7 +17,8 @@ from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, Contract
 from stiction.solvers.lcp.members import make_member, send_to_bound
 from stiction.solvers.lcp.principal import begin, propose, views
 from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, MEMBER, correct, finish, magnitude, residuals, settle
-from stiction.solvers.lcp.tolerances import NOISE, murty_limit, murty_patience
+from stiction.solvers.lcp.tolerances import murty_limit
+from stiction.solvers.tolerances import NOISE, pivot_limit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 class Murty:
     """Murty's least-index method, for LCP and BoxLCP.
 
-    max_pivots: limit; 1000 n + 10,000 if not given
+    max_pivots: limit; (n + 1) (50 n + 200) if not given
     """
 
     max_pivots: int | None = None
@@ -60,7 +61,7 @@ def murty(H, vectors, symmetric, start, max_pivots, floats, ints, z, ray):
         return SINGULAR, 0
     status, pivots, verified = MAX_ITERATIONS, 0, False
     while pivots <= max_pivots:
-        i, side = first_infeasible(t, size, NOISE * (1.0 + pivots / murty_patience(n)))
+        i, side = first_infeasible(t, size, NOISE * (1.0 + pivots / pivot_limit(n)))
         # Nothing is violated: believe it if it still is so after everything has been computed anew.
         if i < 0:
             if verified:

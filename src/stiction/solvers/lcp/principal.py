@@ -50,19 +50,8 @@ from stiction.solvers.lcp.tableau import (
     solve_anew,
     tableau_with,
 )
-from stiction.solvers.lcp.tolerances import (
-    DOUBTFUL_PIVOT,
-    IDLE_STEPS,
-    LARGEST_Z,
-    LEAST_WEIGHT,
-    MOST_DOUBTS,
-    NOISE,
-    REBUILD,
-    REFINE,
-    ROW_NOISE,
-    SLOW,
-    SMALL_PIVOT,
-)
+from stiction.solvers.lcp.tolerances import LARGEST_Z, LEAST_WEIGHT, MOST_DOUBTS, WEAK_PIVOT
+from stiction.solvers.tolerances import INVERSE_ERROR, NOISE, PRODUCT_ERROR, ROUNDING, SOLVE_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +60,7 @@ if TYPE_CHECKING:
 
     from stiction.problems.lcp import BoxLCP
 
-FINISHES, FLIPS, LEAVES, JOINS, NOTHING = 0, 1, 2, 3, 4
+FINISHES, FLIPS, LEAVES, JOINS, NOTHING = range(5)
 
 
 class Drive(NamedTuple):
@@ -200,7 +189,7 @@ def verify(t, size, doubts):
     n = len(t.q)
     if not solve_anew(t, size):
         return -1, -1
-    if equation_residual(t, size) > REBUILD * magnitude(t, size) or magnitude(t, size) > LARGEST_Z:
+    if equation_residual(t, size) > INVERSE_ERROR * magnitude(t, size) or magnitude(t, size) > LARGEST_Z:
         return -1, -1
     # Members are accurate now; those outside their bounds leave.
     allowed = NOISE * doubts * magnitude(t, size)
@@ -224,7 +213,7 @@ def verify(t, size, doubts):
     for i in range(n):
         if t.state[i] != MEMBER:
             violation = -t.side[i] * t.w[i]
-            if violation > ROW_NOISE * doubts * terms[i] and violation > worst:
+            if violation > ROUNDING * doubts * terms[i] and violation > worst:
                 worst, which = violation, i
     return size, which
 
@@ -270,7 +259,7 @@ def drive(t, size, driven, watch, symmetric, limit, ray):
         if speed == 0.0 and -sense * t.w[driven] <= NOISE * magnitude(t, size):
             return SOLVED, pivots + 1, retreat(t, size, driven, home, sense, symmetric)
         # Move to the first event; after many steps of length zero, ties go to the least index, which cannot cycle.
-        least_index = idle > IDLE_STEPS * len(t.q)
+        least_index = idle > len(t.q)
         event, which, step = first_event(t, size, driven, sense, motion.by_row, speed, watch, least_index)
         if event == NOTHING:
             read_ray(t, size, driven if t.place[driven] < 0 else -1, sense, ray)
@@ -326,7 +315,7 @@ def set_rates(t, size, driven, sense, symmetric, motion):
         if factor > 0.0:
             own.weight[motion.changed] = factor
             rate = t.w_rate[motion.changed]
-            factor = factor / (rate * rate) if abs(rate) > SLOW else 0.0
+            factor = factor / (rate * rate) if abs(rate) > INVERSE_ERROR else 0.0
         follow_weights(t, factor)
     return Motion(False, pivot, False, -1, 0.0)
 
@@ -368,7 +357,7 @@ def leave(t, size, driven, slot, home, motion):
     leaver, diagonal = t.members[slot], t.inverse[slot, slot]
     to = AT_LOWER if t.z_rate[slot] < 0.0 else AT_UPPER
     by_row, changed, factor, more = motion.by_row, -1, 0.0, 0
-    if leaver == driven or abs(diagonal) > SMALL_PIVOT * abs(t.z_rate[slot]):
+    if leaver == driven or abs(diagonal) > PRODUCT_ERROR * abs(t.z_rate[slot]):
         # A pivot of its own; if it is the driven one, its z moves again.
         size = drop(t, size, slot, to)
         if not by_row:
@@ -427,7 +416,7 @@ def motion_after_joining(t, size, driven, row, sense, symmetric, pivot, row_pivo
     left = across if size == 0 else across - row_dot(t, size, driven, t.entering)
     pivot -= left * share
     entered[size] = share
-    return Motion(False, pivot, pivot > DOUBTFUL_PIVOT * abs(t.columns[driven, driven]), row, factor)
+    return Motion(False, pivot, pivot > WEAK_PIVOT * abs(t.columns[driven, driven]), row, factor)
 
 
 @kernel
@@ -457,7 +446,7 @@ def retreat(t, size, driven, home, sense, symmetric):
         for u in range(size):
             variable, rate = t.members[u], sense * t.entering[u]
             gap = t.z[variable] - t.lo[variable] if rate < 0.0 else t.hi[variable] - t.z[variable]
-            if abs(rate) > SLOW and max(gap, 0.0) < step * abs(rate):
+            if abs(rate) > INVERSE_ERROR and max(gap, 0.0) < step * abs(rate):
                 step, which = max(gap, 0.0) / abs(rate), u
         for u in range(size):
             t.z[t.members[u]] += step * sense * t.entering[u]
@@ -482,7 +471,7 @@ def first_event(t, size, driven, sense, by_row, speed, watch, least_index):
     fastest = max(speed, 1.0)
     for u in range(size):
         fastest = max(fastest, abs(t.z_rate[u]))
-    slow, tie = SLOW * fastest, REFINE * magnitude(t, size)
+    slow, tie = INVERSE_ERROR * fastest, SOLVE_ERROR * magnitude(t, size)
 
     # The driven variable itself: its w vanishes, or its z reaches its other bound.
     event, which, step = NOTHING, -1, np.inf

@@ -37,6 +37,7 @@ def equilibrate(H, vectors, symmetric, columns, q, lo, hi, row, col):
         for i in range(n):
             for j in range(n):
                 columns[i, j] = row[i] * H[i, j] * col[j]
+    # Any other matrix by rows and columns in turn.
     else:
         row_and_column_scales(H, row, col)
         for i in range(n):

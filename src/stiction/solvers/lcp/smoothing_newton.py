@@ -26,21 +26,8 @@ from stiction.arrays.layout import Floats
 from stiction.solvers.contract import MAX_ITERATIONS, SINGULAR, SOLVED, STALLED, STATUS, Contract, Proposal
 from stiction.solvers.lcp.block_pivot import solve_members
 from stiction.solvers.lcp.tableau import AT_LOWER, AT_UPPER, EMPTY, MEMBER, finish, scale, tableau_with
-from stiction.solvers.lcp.tolerances import (
-    DECREASE,
-    EXACT,
-    KEEP_FULL,
-    KEEP_NEAR,
-    KEEP_PART,
-    KEEP_SHORT,
-    LEAST_SMOOTHING,
-    NEAR_MERIT,
-    REGULARIZATION,
-    SECOND_SMOOTHING,
-    SHORT_NEWTON_STEP,
-    SHORTEST_STEP,
-)
-from stiction.solvers.tolerances import ENOUGH
+from stiction.solvers.lcp.tolerances import DECREASE, KEPT, REGULARIZATION, SECOND_SMOOTHING
+from stiction.solvers.tolerances import ENOUGH, HALF_OF_THE_DIGITS, PRODUCT_ERROR, ROUNDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,7 +104,7 @@ def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, fl
     # A warm start needs only as much smoothing as its error.
     mu = smoothing
     if len(start) == n:
-        mu = min(smoothing, max(natural(t, t.z, t.w), LEAST_SMOOTHING))
+        mu = min(smoothing, max(natural(t, t.z, t.w), HALF_OF_THE_DIGITS))
     status, count = minimize(t, mu, max_iterations)
 
     # Solve the active set of the iterate exactly, and keep the better of the two.
@@ -127,7 +114,7 @@ def smoothing_newton(H, vectors, symmetric, start, smoothing, max_iterations, fl
     set_active_set(t)
     product(t, trial, trial_w)
     before = natural(t, trial, trial_w)
-    if before > EXACT and solve_members(t, symmetric):
+    if before > ROUNDING and solve_members(t, symmetric):
         for i in range(n):
             t.z[i] = min(max(t.z[i], t.lo[i]), t.hi[i])
         product(t, t.z, t.w)
@@ -148,7 +135,7 @@ def minimize(t, mu, max_iterations):
     """Newton steps on (μ, z) until the natural map vanishes. Returns (status, steps)."""
     own = t.own
     count, step = 0, 1.0
-    while natural(t, t.z, t.w) > EXACT:
+    while natural(t, t.z, t.w) > ROUNDING:
         smooth_map(t, t.z, t.w, mu)
         merit = mu * mu + squared(own.phi)
         if count == max_iterations:
@@ -164,7 +151,7 @@ def minimize(t, mu, max_iterations):
         count += 1
         # As far along it as the merit falls enough.
         step = line_search(t, mu, mu_step, merit)
-        if step <= SHORTEST_STEP:
+        if step <= PRODUCT_ERROR:
             return STALLED, count
         mu += step * mu_step
         for i in range(len(t.q)):
@@ -175,10 +162,8 @@ def minimize(t, mu, max_iterations):
 @in_callers
 @kernel
 def part_kept(step, merit):
-    """How much of μ is kept: little after a full step, all of it after a short one."""
-    if step == 1.0:
-        return KEEP_FULL if merit > NEAR_MERIT else KEEP_NEAR
-    return KEEP_PART if step > SHORT_NEWTON_STEP else KEEP_SHORT
+    """How much of μ is kept: little after a full step, the less the nearer a solution is; most after a short one."""
+    return 1.0 - step * (1.0 - min(KEPT, np.sqrt(merit)))
 
 
 @in_callers
@@ -197,7 +182,7 @@ def set_jacobian(t, mu):
 def line_search(t, mu, mu_step, merit):
     """Halve the step until μ² + |Φ|² falls enough; trial and trial_w are where it leads."""
     own, step = t.own, 1.0
-    while step > SHORTEST_STEP:
+    while step > PRODUCT_ERROR:
         for i in range(len(t.q)):
             own.trial[i] = t.z[i] + step * own.direction[i]
         product(t, own.trial, own.trial_w)

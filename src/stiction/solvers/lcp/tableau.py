@@ -20,9 +20,10 @@ from stiction.arrays.dense import add_columns, invert, times, transposed_times
 from stiction.arrays.layout import Floats, Ints, described, layout
 from stiction.solvers.lcp.basis_inverse import border, strike
 from stiction.solvers.lcp.scaling import equilibrate
-from stiction.solvers.lcp.tolerances import LARGEST_CONDITION, REBUILD, REFINE
+from stiction.solvers.lcp.tolerances import LARGEST_CONDITION
+from stiction.solvers.tolerances import INVERSE_ERROR, SOLVE_ERROR
 
-AT_LOWER, AT_UPPER, MEMBER = 0, 1, 2
+AT_LOWER, AT_UPPER, MEMBER = range(3)
 EMPTY = np.empty(0)  # no start, no cover
 
 
@@ -189,9 +190,9 @@ def equation_residual(t, size):
 def settle(t, size):
     """Correct the members where their equations have drifted; False if the basis has become singular."""
     worst, scale = equation_residual(t, size), magnitude(t, size)
-    if worst > REBUILD * scale and not rebuild(t, size):
+    if worst > INVERSE_ERROR * scale and not rebuild(t, size):
         return False
-    if worst > REFINE * scale:
+    if worst > SOLVE_ERROR * scale:
         residuals(t, size)
         correct(t, size)
     return True
@@ -202,7 +203,7 @@ def solve_anew(t, size):
     """Refine members and w from the matrix, with a fresh inverse if need be; False if the basis is singular."""
     residuals(t, size)
     correct(t, size)
-    if equation_residual(t, size) > REFINE * magnitude(t, size):
+    if equation_residual(t, size) > SOLVE_ERROR * magnitude(t, size):
         if not rebuild(t, size):
             return False
         correct(t, size)

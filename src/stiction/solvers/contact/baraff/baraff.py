@@ -65,11 +65,12 @@ from stiction.solvers.contact.baraff.steps import (
     first_event,
     moving_row,
 )
-from stiction.solvers.contact.baraff.tolerances import DRIFT, MOST_NOISE, NOISE, PATIENCE, SETTLING, TURNS
+from stiction.solvers.contact.baraff.tolerances import DRIFT, MOST_NOISE, NOISE, PATIENCE, REFINE, TURNS
 from stiction.solvers.contact.baraff.turn import aim, misaligned, turn
 from stiction.solvers.contact.cone_newton.tolerances import CORRECTIONS
 from stiction.solvers.contact.delassus import corrected
 from stiction.solvers.contract import MAX_ITERATIONS, RAY, SINGULAR, SOLVED, STALLED, STATUS, ContactProposal, Contract
+from stiction.solvers.tolerances import HYSTERESIS, pivot_limit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,7 +86,7 @@ class Baraff:
 
     realign: turn the friction of sliding contacts against their sliding; if not, only p_t·u_t <= 0 as in the paper
     tries: number of attempts; each one after the first drives the contacts in another order
-    max_steps: limit of steps in one try; 50 n + 500 if not given
+    max_steps: limit of steps in one try; 50 n + 200 if not given
     """
 
     realign: bool = True
@@ -112,7 +113,7 @@ class Baraff:
         m, w = white.free.size, white.rows.shape[2]
         frictionless = problem.law.kind == "frictionless" or not problem.friction.any()
         slip = np.full((n, 2), np.nan) if problem.slip is None else np.array(problem.slip)
-        limit = 50 * n + 500 if self.max_steps is None else self.max_steps
+        limit = pivot_limit(n) if self.max_steps is None else self.max_steps
         work = workspace(*sizes(n, m, w))
         counts = np.zeros(5, np.int64)
 
@@ -138,7 +139,7 @@ class Baraff:
 
 
 class Found(NamedTuple):
-    """What the kernel found: impulses, or a ray, of the normal form."""
+    """The result of the kernel: impulses, or a ray, of the normal form."""
 
     status: int
     p: NDArray[np.float64]
@@ -240,8 +241,7 @@ def compute_forces(given, parts, realign, tries, limit, floats, ints, p, ray, co
                 count = aim(t, k, jacobian, angle, which, pivots)
             # Drive, then remove the rounding that the steps have accumulated.
             status, k = drive(t, k, i, what, angle, which, count, stop, counts)
-            if parts == 3 or drives % SETTLING == 0:
-                settle(t, k)
+            settle(t, k)
             if status != SOLVED:
                 break
 
@@ -282,7 +282,7 @@ def normal_violation(t, i, tol):
 
     # Closed: u_n = 0, p_n >= 0.
     if t.normal[i] == CLOSED:
-        return max(abs(u) if abs(u) > 10.0 * tol else 0.0, -t.p[i, 0] if t.p[i, 0] < -tol else 0.0)
+        return max(abs(u) if abs(u) > HYSTERESIS * tol else 0.0, -t.p[i, 0] if t.p[i, 0] < -tol else 0.0)
 
     # Open or ignored: u_n >= 0, and p_n = 0 where u_n > 0.
     if u < -tol:
@@ -308,9 +308,9 @@ def friction_violation(t, i, tol):
     outside = size - t.mu[i] * t.p[i, 0]
     if t.grip[i] == SLIDING:
         along = t.direction[i, 0] * t.u[i, 1] + t.direction[i, 1] * t.u[i, 2]
-        return along if along > 10.0 * tol else 0.0
+        return along if along > HYSTERESIS * tol else 0.0
     if t.grip[i] == STUCK:
-        return max(slides, outside) if slides > 10.0 * tol or outside > 10.0 * tol else 0.0
+        return max(slides, outside) if slides > HYSTERESIS * tol or outside > HYSTERESIS * tol else 0.0
 
     # Loose or half-held: not driven if it neither slides nor leaves the cone.
     if slides <= tol and outside <= tol:
@@ -409,7 +409,7 @@ def drive(t, k, driven, what, angle, which, count, stop, counts):
             advance(t, step)
 
         # A step of positive length is progress: changes are counted only between steps of length zero.
-        if step * max(fastest, 1.0) > 1e-13 * t.level[1]:
+        if step * max(fastest, 1.0) > HYSTERESIS * REFINE * t.level[1]:
             for i in range(len(t.mu)):
                 t.changes[i] = 0
 
@@ -496,7 +496,7 @@ def slide(t, i):
     """Record the direction of friction on reaching the cone, or of its rate at the apex [Baraff1994, sec. 5.6]."""
     d1, d2 = t.p[i, 1], t.p[i, 2]
     rate = math.hypot(t.p_rate[i, 1], t.p_rate[i, 2])
-    if math.hypot(d1, d2) <= 1e-14 * t.level[1] and rate > 0.0:
+    if math.hypot(d1, d2) <= REFINE * t.level[1] and rate > 0.0:
         d1, d2 = t.p_rate[i, 1], t.p_rate[i, 2]
     size = math.hypot(d1, d2)
     if not size > 0.0:

@@ -400,6 +400,7 @@ def settle(t, k):
     for v in range(k):
         i, change = t.contact[v], -t.entering[v]
         e1, e2 = t.direction[i, 0], t.direction[i, 1]
+        # A normal impulse takes its friction along where that is tied; else friction along e, or across it.
         if t.part[v] == 0:
             t.p[i, 0] += change
             if t.parts == 3 and tied(t, i):

@@ -13,7 +13,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel
 from stiction.solvers.contact.baraff.sets import CLOSED, HALF, OPEN, SLIDING, STUCK
-from stiction.solvers.contact.baraff.tolerances import DEPENDENT, MOVING, ON_CONE, SLOW
+from stiction.solvers.contact.baraff.tolerances import DEPENDENT, MOVING, NOISE, ON_CONE, SLOW
 
 ARRIVES, OPENS, CLOSES, SLIPS, STICKS, NOTHING = range(6)
 PRESS, RUB, UNLOAD, TURN = range(4)  # kinds of drive
@@ -45,7 +45,7 @@ def arrival(t, driven, drive):
 @kernel
 def first_event(t, fastest, driven, drive):
     """maxstep [Baraff1994, sec. 4.3, 5.5]: the first event on the way, as (event, contact, step)."""
-    slow, tie = SLOW * max(fastest, 1.0), 1e-15 * t.level[1] / max(fastest, 1.0)
+    slow, tie = SLOW * max(fastest, 1.0), NOISE * t.level[1] / max(fastest, 1.0)
 
     # The driven contact itself; it wins ties, since arriving ends the drive.
     event, which = ARRIVES, driven

@@ -14,6 +14,7 @@ from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import lu, lu_solve
 from stiction.solvers.contact.baraff.sets import CLOSED, SLIDING, direct, renew, settle, write_member
 from stiction.solvers.contact.baraff.tolerances import WIDEST, WORSE
+from stiction.solvers.tolerances import HALF_OF_THE_DIGITS
 
 
 @kernel
@@ -68,7 +69,7 @@ def aim(t, k, jacobian, angle, which, pivots):
     # Where Newton's method gives no sensible angle, turn friction to point against the present sliding.
     widest = 0.0
     for a in range(count):
-        if not solved or not abs(angle[a]) < 1e6:
+        if not solved or not abs(angle[a]) * HALF_OF_THE_DIGITS < 1.0:
             i = which[a]
             across = t.direction[i, 1] * t.u[i, 1] - t.direction[i, 0] * t.u[i, 2]
             along = -t.direction[i, 0] * t.u[i, 1] - t.direction[i, 1] * t.u[i, 2]

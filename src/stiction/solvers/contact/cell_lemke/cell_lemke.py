@@ -24,8 +24,8 @@ from stiction.problems.laws import BoxFriction
 from stiction.problems.pyramid import directions_of
 from stiction.solvers.contact.cell_lemke.cells import CELLS
 from stiction.solvers.contact.cell_lemke.path import RAY, follow_paths, sizes
-from stiction.solvers.contact.cell_lemke.tolerances import MORE_PIVOTS, PIVOTS_OF_CELLS, PIVOTS_OF_PAIRS
 from stiction.solvers.contract import STATUS, ContactProposal, Contract
+from stiction.solvers.tolerances import pivot_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ class CellLemke:
 
     seed: of the random covers; the same seed gives the same answer
     tries: paths followed before giving up
-    max_pivots: limit of one path; 20 (n + m) + 50 if not given
+    max_pivots: limit of one path; 50 (n + m) + 200 if not given
     """
 
     seed: int = 1
@@ -81,7 +81,7 @@ def propose(
     n, _, width = white.rows.shape
     m = white.free.size
     if max_pivots is None:
-        max_pivots = (PIVOTS_OF_CELLS if method == CELLS else PIVOTS_OF_PAIRS) * (n + m) + MORE_PIVOTS
+        max_pivots = pivot_limit(n + m)
     options = np.array([method, seed % 2**32, max(1, tries), max_pivots, afresh], np.int64)
     work = workspace(*sizes(n, m, width, len(directions)))
     out = np.empty((2, n, 3))

@@ -32,13 +32,13 @@ from typing import Any, NamedTuple
 from stiction.arrays.compiled import in_callers, kernel
 from stiction.arrays.layout import Floats, Ints, layout
 
-CELLS, REDUCED, STRUCTURAL = 0, 1, 2  # methods
-SEPARATED, SMOOTH, FREE, LINE, CORNER, VERTEX, EDGE = 0, 1, 2, 3, 4, 5, 6  # states
-NU, THETA, SIGMA, FIRST_FORCE, SECOND_FORCE, ROOM, TURN, LAMBDA = 0, 1, 2, 3, 4, 5, 6, 7  # watched quantities
-NORMAL, FIRST, SECOND, NO_ROLE = 0, 1, 2, -1  # roles of a contact's columns and rows
+CELLS, REDUCED, STRUCTURAL = range(3)  # methods
+SEPARATED, SMOOTH, FREE, LINE, CORNER, VERTEX, EDGE = range(7)  # states
+NU, THETA, SIGMA, FIRST_FORCE, SECOND_FORCE, ROOM, TURN, LAMBDA = range(8)  # watched quantities
+NORMAL, FIRST, SECOND, NO_ROLE = *range(3), -1  # roles of a contact's columns and rows
 INACTIVE = -1  # the place of θ's column if θ is not an unknown
-SIZE, ROW, CONTACT, QUANTITY = 0, 1, 2, 3  # fields of `Basis.now`
-SLIDING, BOUND = 3, 4  # places of c_σ and c_γ in a contact's cover
+SIZE, ROW, CONTACT, QUANTITY = range(4)  # fields of `Basis.now`
+SLIDING, BOUND = range(3, 5)  # places of c_σ and c_γ in a contact's cover
 
 
 class Contacts(NamedTuple):

@@ -10,11 +10,8 @@ from stiction.solvers.contact.cell_lemke.tolerances import COVER_BOUND, COVER_SL
 
 
 @kernel
-def draw_cover(contacts, random, size):
-    """No two contacts alike, so that structure makes no ties; c_n > mu |c_t|. Returns the next random state.
-
-    size: of c_σ and c_γ, in units of their usual sizes
-    """
+def draw_cover(contacts, random):
+    """No two contacts alike, so that structure makes no ties; c_n > mu |c_t|. Returns the next random state."""
     for i in range(len(contacts.cover)):
         cover, tangent = contacts.cover[i], COVER_TANGENT / max(1.0, contacts.friction[i])
         # Of the contact velocity: normal, two tangents.
@@ -26,11 +23,11 @@ def draw_cover(contacts, random, size):
         cover[2] = tangent * (2.0 * uniform(random) - 1.0)
         # Of the sliding, and of the friction bound.
         random = advance_random(random)
-        cover[SLIDING] = size * COVER_SLIDING * (1.0 + uniform(random))
+        cover[SLIDING] = COVER_SLIDING * (1.0 + uniform(random))
         cover[BOUND] = 0.0
         if contacts.method != CELLS:
             random = advance_random(random)
-            cover[BOUND] = size * COVER_BOUND * (1.0 + uniform(random))
+            cover[BOUND] = COVER_BOUND * (1.0 + uniform(random))
     return random
 
 

@@ -5,14 +5,14 @@ to a neighbouring cell. The three methods of `cells` share all of this.
 
 In floating point: a random cover for every contact, so that structured problems have no ties; Harris' two-pass ratio
 test; z0 leaves as soon as z0 = 0 violates nothing by more than the slack; the equations are checked at each pivot. A
-path that fails, or whose answer fails the natural map, is followed again with another cover, other tolerances and
-residuals in doubled precision.
+path that fails, or whose answer fails the natural map, is followed again with another cover and residuals
+in doubled precision.
 """
 
 from __future__ import annotations
 
 from typing import Annotated as Array
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,12 +47,13 @@ from stiction.solvers.contact.cell_lemke.precision import refine
 from stiction.solvers.contact.cell_lemke.ratio_test import ARTIFICIAL, NOTHING, blocking, normal_velocities
 from stiction.solvers.contact.cell_lemke.runs import velocity_add, velocity_dot
 from stiction.solvers.contact.cell_lemke.start import recall
-from stiction.solvers.contact.cell_lemke.tolerances import ACCEPT, REFACTOR, REFINE, SLACK, SLOW, TRIES
+from stiction.solvers.contact.cell_lemke.tolerances import REFACTOR, REFINE
+from stiction.solvers.tolerances import ACCEPT
 
 SOLVED, RAY, MAX_ITERATIONS, SINGULAR = (
     int(s) for s in (Status.SOLVED, Status.RAY, Status.MAX_ITERATIONS, Status.SINGULAR)
 )
-METHOD, SEED, COVERS, MAX_PIVOTS, AFRESH = 0, 1, 2, 3, 4  # places in the options of `follow_paths`
+METHOD, SEED, COVERS, MAX_PIVOTS, AFRESH = range(5)  # places in the options of `follow_paths`
 
 
 class Watch(NamedTuple):
@@ -78,15 +79,6 @@ class Path(NamedTuple):
     basis: Basis
     watch: Watch
     candidate: Array[Floats, "n", 3]
-
-
-class Rules(NamedTuple):
-    """The thresholds of one try."""
-
-    slack: Any
-    slow: Any
-    cover: Any  # size of the cover, in units of the usual one
-    precise: Any  # whether residuals are in doubled precision
 
 
 layout(Watch, "n", "m", "d", hits="n * (d + 3)")  # free: d and θ; a line, which may have d = 2: five
@@ -117,10 +109,10 @@ def follow_paths(rows, segments, free, bias, friction, scale, directions, start,
     status, pivots, residual = SINGULAR, 0, np.inf
     random = start_random(options[SEED])
     for attempt in range(options[COVERS]):
-        rules = rules_of(attempt)
-        random = draw_cover(contacts, random, rules.cover)
-        ended, count = follow(contacts, cells, basis, watch, rules, options[MAX_PIVOTS], options[AFRESH])
+        random = draw_cover(contacts, random)
+        ended, count = follow(contacts, cells, basis, watch, attempt > 0, options[MAX_PIVOTS], options[AFRESH])
         pivots += count
+        # A better answer is kept; where there is none, the status and the direction of the last path.
         if ended == SOLVED:
             found = read_answer(contacts, cells, basis, watch, candidate)
             if found < residual:
@@ -175,13 +167,6 @@ def weigh(contacts, watch, scale):
 
 
 @kernel
-def rules_of(attempt):
-    """The thresholds of a try; the first one is in plain precision."""
-    slack, slow, cover = TRIES[attempt % 4]
-    return Rules(slack * SLACK, slow * SLOW, cover, attempt > 0)
-
-
-@kernel
 def copy_impulse(source, target):
     for i in range(len(target)):
         for c in range(3):
@@ -189,9 +174,10 @@ def copy_impulse(source, target):
 
 
 @kernel
-def follow(contacts, cells, basis, watch, rules, max_pivots, afresh):
+def follow(contacts, cells, basis, watch, precise, max_pivots, afresh):
     """The path from z0 = infinity to z0 = 0. Returns (status, pivots).
 
+    precise: whether residuals are in doubled precision
     afresh: inverses of up to this many unknowns are computed anew at every pivot
     """
     quantity, i, which = enter(contacts, cells, basis, watch)
@@ -205,10 +191,10 @@ def follow(contacts, cells, basis, watch, rules, max_pivots, afresh):
             return SINGULAR, pivots
         # The direction of the path, and the first quantity that vanishes along it.
         rates(contacts, basis)
-        if rules.precise:
+        if precise:
             refine(contacts, cells, basis, watch, basis.y, basis.x, 1.0)
             refine(contacts, cells, basis, watch, basis.rate, basis.x_rate, 0.0)
-        hit, step, lost = blocking(contacts, cells, basis, watch, rules)
+        hit, step, lost = blocking(contacts, cells, basis, watch)
         if lost:
             return SINGULAR, pivots
         if hit == NOTHING:

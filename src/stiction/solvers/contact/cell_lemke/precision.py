@@ -8,7 +8,7 @@ from stiction.arrays.compiled import in_callers, kernel
 from stiction.arrays.dense import times
 from stiction.solvers.contact.cell_lemke.basis import driven_force
 from stiction.solvers.contact.cell_lemke.cells import QUANTITY, ROW, SIZE, is_force
-from stiction.solvers.contact.cell_lemke.tolerances import CORRECTIONS, GAIN, REFINED
+from stiction.solvers.contact.cell_lemke.tolerances import GAIN, REFINED
 from stiction.solvers.tolerances import ROUNDING
 
 SPLIT = 2.0**27 + 1.0  # Dekker's factor, which cuts a double into two halves of 26 bits
@@ -19,7 +19,7 @@ def refine(contacts, cells, basis, watch, y, x, constant):
     """Refine the unknowns (constant 1) or their rates (constant 0) while that gains anything."""
     size, driven, last = basis.now[SIZE], basis.now[ROW], np.inf
     force = is_force(basis.now[QUANTITY])
-    for _ in range(CORRECTIONS):
+    while True:
         # The driven row is zero for the unknowns, and one for the rates.
         precise_residuals(contacts, basis, watch, y, x, constant, driven if force else -1)
         if force:
@@ -28,7 +28,7 @@ def refine(contacts, cells, basis, watch, y, x, constant):
 
         # Until rounding is reached, or nothing is gained.
         worst, largest = largest_of(basis.residual, size), max(constant, largest_of(y, size))
-        if worst <= REFINED * largest or worst > GAIN * last:
+        if worst <= REFINED * largest or not worst <= GAIN * last:  # NaN ends it too
             return
         last = worst
         times(basis.inverse, basis.residual, size, basis.product)
@@ -41,10 +41,10 @@ def polish(contacts, basis, watch):
     """Refine the final basis, with z0 = 0 in place of the driven row."""
     K, size, driven, y = basis.inverse, basis.now[SIZE], basis.now[ROW], basis.y
     last = np.inf
-    for _ in range(CORRECTIONS):
+    while True:
         precise_residuals(contacts, basis, watch, y, basis.x, 1.0, driven)
         worst = largest_of(basis.residual, size)
-        if worst < ROUNDING or worst > GAIN * last:
+        if worst < ROUNDING or not worst <= GAIN * last:  # NaN ends it too
             return
         last = worst
         # The correction, plus the multiple of the driven column that keeps z0 at zero.

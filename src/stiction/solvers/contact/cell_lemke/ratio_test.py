@@ -32,24 +32,24 @@ from stiction.solvers.contact.cell_lemke.cells import (
 )
 from stiction.solvers.contact.cell_lemke.precision import largest_of
 from stiction.solvers.contact.cell_lemke.runs import velocity_dot
-from stiction.solvers.contact.cell_lemke.tolerances import LOST, REFACTOR, SAFE, STANDING
-from stiction.solvers.tolerances import ROUNDING
+from stiction.solvers.contact.cell_lemke.tolerances import REFACTOR, SAFE, SLACK, SLOW, STANDING
+from stiction.solvers.tolerances import HALF_OF_THE_DIGITS, ROUNDING
 
-NOTHING, ARTIFICIAL = -1, -2  # what blocks, besides the watched quantities
+NOTHING, ARTIFICIAL = range(-1, -3, -1)  # what blocks, besides the watched quantities
 
 
 @in_callers
 @kernel
-def blocking(contacts, cells, basis, watch, rules):
+def blocking(contacts, cells, basis, watch):
     """The first obstacle of the path. Returns (its place in `watch`, step, whether the path is lost)."""
     fastest, largest = largest_of(basis.rate, basis.now[SIZE]), largest_of(basis.y, basis.now[SIZE])
-    count = approaching(contacts, cells, basis, watch, rules.slow * fastest)
-    return harris(basis, watch, count, rules.slack, fastest, largest)
+    count = approaching(contacts, cells, basis, watch, SLOW * fastest)
+    return harris(basis, watch, count, fastest, largest)
 
 
 @in_callers
 @kernel
-def harris(basis, watch, count, slack, fastest, largest):
+def harris(basis, watch, count, fastest, largest):
     """Harris' two passes over the quantities that approach zero.
 
     z0 leaves if stepping to z0 = 0 violates nothing by more than the slack: a test for small z0 would stop too early
@@ -62,9 +62,9 @@ def harris(basis, watch, count, slack, fastest, largest):
     for h in range(count):
         lowest = min(lowest, gap[h])
         gap[h] = max(gap[h], 0.0)
-        allowed = max(slack / watch.weight[watch.contact[h]], rounding)
+        allowed = max(SLACK / watch.weight[watch.contact[h]], rounding)
         bound = min(bound, (gap[h] + allowed) / speed[h])
-    if lowest < -max(LOST, REFACTOR * largest):
+    if lowest < -max(HALF_OF_THE_DIGITS, REFACTOR * largest):
         return NOTHING, 0.0, True
     if -basis.rate[0] > STANDING * fastest and basis.y[0] <= bound * -basis.rate[0]:
         return ARTIFICIAL, basis.y[0] / -basis.rate[0], False

@@ -54,6 +54,7 @@ def recall(contacts, cells, basis, start):
         if mu == 0.0 or p_b <= small:
             cells.state[i] = SMOOTH if mu == 0.0 else FREE
             size = add_pair(contacts, cells, basis, i, NORMAL, size, normal, normal)
+        # It slides along one direction or between two, or it sticks.
         elif slides:
             cells.state[i] = VERTEX if alone else EDGE
             size = add_pair(contacts, cells, basis, i, NORMAL, size, (1.0, mu * d[b, 0], mu * d[b, 1]), normal)

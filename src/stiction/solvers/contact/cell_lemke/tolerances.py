@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.solvers.tolerances import ENOUGH, ROUNDING, SOLVE_ERROR
+from stiction.solvers.tolerances import ACCEPT, ENOUGH, INVERSE_ERROR, PRODUCT_ERROR, SOLVE_ERROR
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -27,32 +27,25 @@ SLOW = SLACK
 # Larger: steep paths near their end are called rays. Smaller: rounding of the rate ends a path that does not end.
 STANDING = SOLVE_ERROR
 # A ratio and the bound that it is compared with differ by two roundings; without it the last candidate can be missed.
-SAFE = 1.0 + 2.0 * EPS
+SAFE = 1.0 + EPS + EPS
 
 # The equations
 
 # Residual above which the unknowns are corrected, and natural map above which the final basis is polished: what a good
 # inverse leaves. Smaller: every pivot corrects rounding. Larger: errors reach the ratio test.
-REFINE = 10.0 * SOLVE_ERROR
-# Residual at which the corrected inverse is rebuilt. Smaller: more inversions of O(k³). Larger: the drift approaches
-# `SLACK`, and the wrong quantity blocks.
-REFACTOR = 100.0 * REFINE
-# A watched quantity more negative than this, or than `REFACTOR` times the largest unknown, has left the path. Smaller:
-# recoverable overshoots of ill-conditioned bases cost a new cover. Larger: pivots are wasted on a lost path.
-LOST = 1e-5
-# Corrections with residuals in doubled precision end at a residual of this part of the largest unknown, half of its
-# last bit. Larger: the tries that need it lose bits. Smaller: corrections go on without gain, ...
-REFINED = ROUNDING / 10.0
-# ... until one leaves more than this part of the residual (then the inverse is too poor to gain more), or until this
-# many have been made. Smaller `GAIN` or fewer of them: they end before they have gained all there is.
+REFINE = PRODUCT_ERROR
+# Residual at which the corrected inverse is rebuilt. A watched quantity more negative than this times the largest
+# unknown, or than half of the digits, has left the path. Larger: the drift nears `SLACK`, and the wrong one blocks.
+REFACTOR = INVERSE_ERROR
+# Corrections with residuals in doubled precision end at a residual of this part of the largest unknown, its last bit.
+# Larger: the tries that need it lose bits. Smaller: corrections go on without gain, ...
+REFINED = EPS
+# ... until one leaves more than this part of the residual: then the inverse is too poor to gain more. Smaller: they end
+# before they have gained all there is.
 GAIN = 0.5
-CORRECTIONS = 6
 
-# The answer
+# The answer: its natural map needs no other cover from `ACCEPT` on, what ten overshoots of `SLACK` may add up to.
 
-# Natural map of an answer that needs no other cover: what ten overshoots of `SLACK` may add up to. Smaller: needless
-# paths. Larger: the certificate, at 1e-8 by default, has no margin.
-ACCEPT = 10.0 * SLACK
 # Part of the largest impulse, or of a contact's own friction bound, that a start may have and still be outside a cell:
 # errors of an accepted answer. Larger: a start is put into the wrong cells, and costs a solve of equations in vain.
 NEGLIGIBLE = ACCEPT
@@ -67,12 +60,3 @@ COVER_SLIDING = 10.0
 COVER_BOUND = 0.3
 # A c_σ that must grow becomes this many times c_n times what is needed. Above 1, or σ is zero from the start: a tie.
 COVER_GROWTH = 2.0
-
-# The tries: (slack, slow, cover) of try k are these multiples, by k modulo 4. A path fails mostly because of ties or
-# of a slow pivot, so that covers and thresholds on both sides of the usual ones are tried.
-TRIES = ((1.0, 1.0, 1.0), (1.0, 10.0, 0.1), (0.1, 0.1, 10.0), (10.0, 100.0, 1.0))
-
-# The limit of a path, in pivots for each contact and velocity, and `MORE_PIVOTS` for the smallest problems: five times
-# the longest paths of the families, which take 3.3 in the cells, 4.3 reduced and 9.9 structural (there open contacts
-# take part). Smaller: long paths are cut off. Larger: a path that cycles takes longer to be given up.
-PIVOTS_OF_CELLS, PIVOTS_OF_PAIRS, MORE_PIVOTS = 20, 50, 50

@@ -23,7 +23,7 @@ from stiction.solutions.status import Status
 from stiction.solvers.contact.contact_pivot.no_slip import binding_sizes, without_slip
 from stiction.solvers.contact.contact_pivot.pressing import press_contacts, press_sizes
 from stiction.solvers.contract import STATUS, ContactProposal
-from stiction.solvers.lcp.tolerances import two_at_a_time_limit
+from stiction.solvers.lcp.tolerances import usual_pivots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +39,7 @@ def propose(problem: ContactProblem, start: Vector | None, max_pivots: int | Non
     start: (n, 3) impulses; contacts that press there are the first members, and the first bound set
     """
     white = problem.whitened
-    limit = two_at_a_time_limit(min(problem.n, white.free.size)) if max_pivots is None else max_pivots
+    limit = usual_pivots(min(problem.n, white.free.size), True) if max_pivots is None else max_pivots
     impulse = np.zeros((problem.n, 3)) if start is None else white.scaled(start)
     if isinstance(problem.law, NoSlip):
         return bound(problem, start is not None, impulse, limit)

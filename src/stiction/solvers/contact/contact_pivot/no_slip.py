@@ -24,10 +24,11 @@ from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_row, row_dot
 from stiction.solvers.contact.contact_pivot.pressing import press_contacts, press_sizes
-from stiction.solvers.contact.contact_pivot.tolerances import AT_REST, BOUND_NOISE, HELD, RETURNS, ROUNDS, VIOLATED
+from stiction.solvers.contact.contact_pivot.tolerances import HELD, RETURNS, ROUNDS, VIOLATED
 from stiction.solvers.contract import MAX_ITERATIONS, SOLVED, STALLED
+from stiction.solvers.tolerances import ROUNDING, SOLVE_ERROR
 
-RELEASED, FOR_GOOD = 1, 2
+RELEASED, FOR_GOOD = range(1, 3)
 
 
 class Binding(NamedTuple):
@@ -198,7 +199,7 @@ def judge(t):
         largest = max(largest, t.z[i], abs(t.impulse[i, 1]), abs(t.impulse[i, 2]))
         if t.worst[i] > t.worst[which]:
             which = i
-    return VIOLATED + BOUND_NOISE * largest, which
+    return VIOLATED + SOLVE_ERROR * largest, which
 
 
 @kernel
@@ -363,7 +364,7 @@ def distribute(t, rank):
             slide = row_dot(t.rows[i, c], t.segments[i], t.x) + t.bias[i, c]
             fastest = max(fastest, abs(slide))
             t.share[k] = -(slide + dot(t.triangle[k], t.share, k)) / t.triangle[k, k]
-        if fastest <= AT_REST:
+        if fastest <= ROUNDING:
             break
 
         # Back substitution: impulses that stop this sliding.

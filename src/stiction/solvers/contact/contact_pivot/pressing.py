@@ -21,9 +21,9 @@ from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import dot, subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_row, row_dot
-from stiction.solvers.contact.contact_pivot.tolerances import DEPENDENT, DOUBTFUL, NOISE, TRUSTED
+from stiction.solvers.contact.contact_pivot.tolerances import DEPENDENT, DOUBTFUL, TRUSTED
 from stiction.solvers.contract import MAX_ITERATIONS, RAY, SINGULAR, SOLVED
-from stiction.solvers.lcp.tolerances import pivot_limit
+from stiction.solvers.tolerances import HYSTERESIS, NOISE, PRODUCT_ERROR, pivot_limit
 
 
 class Pressing(NamedTuple):
@@ -87,7 +87,7 @@ def begin(t, start):
     for i in range(len(start)):
         if start[i] > 0.0 and k < len(t.members) - 1:
             left = orthogonalize(t, k, i)
-            if left > TRUSTED * TRUSTED * t.size[i]:
+            if left > TRUSTED * t.size[i]:
                 k = join(t, k, i, left)
     if k > 0:
         correct(t, k)
@@ -154,7 +154,7 @@ def algorithm_1(t, k, limit):
         # Lines 24–29: done, if the conditions still hold after refinement; if not, allow for more rounding.
         if row < 0 and member < 0:
             correct(t, k)
-            if settled(t, 10.0 * NOISE * doubts * magnitude(t, k)):
+            if settled(t, HYSTERESIS * NOISE * doubts * magnitude(t, k)):
                 clip(t)
                 return SOLVED, pivots
             doubts *= 2.0
@@ -200,7 +200,7 @@ def keller(t, limit):
         # that the refinement has made negative.
         if row < 0:
             correct(t, k)
-            if settled(t, 10.0 * NOISE * doubts * magnitude(t, k)):
+            if settled(t, HYSTERESIS * NOISE * doubts * magnitude(t, k)):
                 clip(t)
                 return SOLVED, pivots
             doubts *= 2.0
@@ -218,7 +218,7 @@ def keller(t, limit):
             independent = left > DEPENDENT * DEPENDENT * t.size[row]
             step, blocking = (-t.w[row] / left if independent else np.inf), -1
             for u in range(k):
-                if t.entering[u] > 1e-13 and max(t.z[t.members[u]], 0.0) < step * t.entering[u]:
+                if t.entering[u] > PRODUCT_ERROR and max(t.z[t.members[u]], 0.0) < step * t.entering[u]:
                     step, blocking = max(t.z[t.members[u]], 0.0) / t.entering[u], u
             if step == np.inf:
                 return RAY, pivots

@@ -18,8 +18,8 @@ from stiction.errors import UnsupportedProblem
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.anderson import Memory, combine, remember
-from stiction.solvers.contact.cone_newton.tolerances import ROUNDING, SWEEPS_KEPT, TRUST
-from stiction.solvers.contact.splitting.tolerances import STICKY
+from stiction.solvers.contact.cone_newton.tolerances import SWEEPS_KEPT, TRUST
+from stiction.solvers.tolerances import HALF_OF_THE_DIGITS, ROUNDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class Passes:
         """
         form = self.form
         problem, last = form.joint_problem(np.full(form.n, np.inf)), np.zeros(int(form.responsive.sum()))
-        z = self.ask(problem, last, max(self.proximal, STICKY))
+        z = self.ask(problem, last, max(self.proximal, HALF_OF_THE_DIGITS))
         return np.zeros((form.n, 3)) if z is None else form.with_all(z)
 
     def once(self, p: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -108,7 +108,7 @@ class Passes:
         return p
 
     def run_accelerated(self, p: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-        """The same with Anderson acceleration: combines the last passes as if the map were affine."""
+        """Passes with Anderson acceleration, which combines the last passes as if the map were affine."""
         part = slice(0, 1) if self.joint else slice(1, 3)
         size = p[:, part].size
         vectors, differences = np.zeros((3, size)), np.zeros((2, SWEEPS_KEPT, size))

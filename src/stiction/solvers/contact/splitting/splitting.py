@@ -38,12 +38,10 @@ from stiction.solvers.contact.delassus import corrected
 from stiction.solvers.contact.splitting.newton import box_newton, sizes
 from stiction.solvers.contact.splitting.passes import Passes
 from stiction.solvers.contact.splitting.tolerances import (
-    ACCELERATED_PASSES,
     FIRST_PASSES,
     MORE_PASSES,
     PULLS,
     SOFTNESS,
-    STAGES,
 )
 from stiction.solvers.contract import ContactProposal, Contract
 from stiction.solvers.lcp.keller import Keller
@@ -156,7 +154,7 @@ class Splitting:
         for cycle in range(self.max_cycles):
             if passes.done:
                 break
-            turn, stage = divmod(cycle, STAGES)
+            turn, stage = divmod(cycle, 4)
             passes.proximal = PULLS[turn % len(PULLS)] * self.proximal
             if cycle == 0:
                 p = passes.run(p, FIRST_PASSES) if start is None else p
@@ -167,10 +165,10 @@ class Splitting:
             elif stage == 1:
                 p = passes.run(passes.best, MORE_PASSES)
             elif stage == 2:
-                p = passes.run_accelerated(passes.best, ACCELERATED_PASSES)
+                p = passes.run_accelerated(passes.best, MORE_PASSES)
             else:
                 p = passes.run(perturbed(passes.best, 1.0, cycle), FIRST_PASSES)
-            p, count = self._newton(form, p, stretch, SOFTNESS[cycle % len(SOFTNESS)], MARGIN * passes.enough)
+            p, count = self._newton(form, p, stretch, SOFTNESS, MARGIN * passes.enough)
             passes.keep(p)
             steps += count
         return passes, steps

@@ -64,7 +64,7 @@ class StructuredLemke:
     reduced: contacts get their friction when they first become active; else all have it from the start
     seed: of the random covers; the same seed gives the same answer
     tries: paths followed before giving up
-    max_pivots: limit of one path; 50 (n + m) + 50 if not given
+    max_pivots: limit of one path; 50 (n + m) + 200 if not given
     afresh: systems of up to this many unknowns are inverted again at every pivot; 8 covers one body, and takes 1.7
         times as long as updating, with the same answers
     """
