@@ -14,3 +14,6 @@ PULLS = (1.0, 1e4, 0.0, 1e3)
 STICKY = 1e-6
 # ε of Newton's method over the residual, cycle by cycle: what stalls with one may converge with another.
 SOFTNESS = (0.01, 0.001, 0.1)
+# Passes remembered (`anderson`); squared length of a pass, over that of the shortest, at which an accelerated point is
+# dropped; what is added to the Gram matrix, over its trace, since passes that repeat each other make it singular.
+PASSES_KEPT, TRUST, RIDGE = 10, 4.0, 1e-12
