@@ -202,8 +202,9 @@ class TimeStepping:
         """The answer to go on with, and what is taken back apart from it where overlaps and joints contradict.
 
         Where anything is to be taken back, only the first choice of solvers is asked to do it with the velocities: the
-        others, which may take a hundred times as long, are asked if it cannot be done apart from them either. All of
-        them together may take as long as MEDIANS steps of this run.
+        others, which may take a hundred times as long, are asked if it cannot be done apart from them either. Where a
+        large heap has failed once, overlaps are corrected more slowly at once. All of them together may take as long as
+        MEDIANS steps of this run.
 
         doubtful: whether one attempt has failed already
         """
@@ -214,12 +215,14 @@ class TimeStepping:
             whole = Bounded(solver.aim, MEDIANS * (pace + REST))
         asked = replace(whole, first=True) if back and isinstance(solver, Auto) else whole
         if not (doubtful and contradict(problem)):
-            failed = solve(problem, asked, start=start, tolerance=self.tolerance, throw=False)
-            if failed.ok:
-                return failed, None
-            slow = self.slower(problem, solver, start) if back and problem.n > LARGE and not self.restitution else None
+            hard = back and problem.n > LARGE and not self.restitution and isinstance(solver, Auto)
+            if not (hard and doubtful):
+                failed = solve(problem, asked, start=start, tolerance=self.tolerance, throw=False)
+                if failed.ok:
+                    return failed, None
+            slow = self.slower(problem, solver, start) if hard else None
             if slow is not None:
-                return slow._replace(trace=(*failed.trace, *slow.trace)), None
+                return slow._replace(trace=(*(() if failed is None else failed.trace), *slow.trace)), None
         if back:
             quiet = solve(still(problem), whole, tolerance=self.tolerance, throw=False)
             if quiet.ok:

@@ -11,11 +11,11 @@ three more tangents: the disc is a ball in five directions, or one for each part
 
 Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
 sweeps of exact one-contact solves come first; few contacts that press already begin with full steps instead (`settle`).
-If Newton's method stalls, cycles start it again from the best point after more sweeps, Anderson-accelerated sweeps,
-proximal steps (in every second round a walk of them in units of the loads, `walk`; on large islands always, and before
-the sweeps), or a perturbation. After a round of these, contacts are scaled by their loads, the best point is forgotten,
-and a new round begins. There is no guarantee, since friction is not monotone; a solve that misses its tolerance returns
-MAX_ITERATIONS, and `Auto` then starts from solutions for friction pyramids, and tries more cycles.
+If Newton's method stalls, cycles start it again from the best point after more sweeps, a walk of proximal stages in
+units of the loads (`walk`; on large islands before the sweeps), or a perturbation. After a round of these, contacts are
+scaled by their loads, the best point is forgotten, and a new round begins. There is no guarantee, since friction is not
+monotone; a solve that misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from solutions for friction
+pyramids, and tries more cycles.
 
 [AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
 """
@@ -33,7 +33,6 @@ from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import ZEROS, at, largest, plus, put, times
 from stiction.problems.normal_form import SMALL, trim
-from stiction.solvers.contact.cone_newton.anderson import Memory, accelerated_sweeps
 from stiction.solvers.contact.cone_newton.elimination import forget_order
 from stiction.solvers.contact.cone_newton.one_contact import (
     Contacts,
@@ -44,12 +43,13 @@ from stiction.solvers.contact.cone_newton.one_contact import (
     set_velocity,
     sweep,
 )
-from stiction.solvers.contact.cone_newton.proximal import copy_rows, proximal
+from stiction.solvers.contact.cone_newton.proximal import copy_rows
 from stiction.solvers.contact.cone_newton.step import Search, largest_of, newton, settle
 from stiction.solvers.contact.cone_newton.system import OPEN, System
 from stiction.solvers.contact.cone_newton.tolerances import (
     BURDEN,
     CORRECTIONS,
+    DIGIT,
     DIVERGED,
     EASE,
     EXACT,
@@ -65,23 +65,20 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     NEGLIGIBLE,
     PART,
     PRESSURE,
-    PROXIMAL_STEPS,
     ROUGH,
-    ROUNDING,
     SOFTNESS,
-    STAGES,
     STALL_EASE,
     STALL_FACTOR,
     STALL_LIMIT,
     STILL,
     WALK_STEPS,
     WARM_SOFTNESS,
-    WARM_WALK_STEPS,
 )
 from stiction.solvers.contact.cone_newton.walk import balance, keep_better, walk
 from stiction.solvers.contact.cone_newton.working_set import few, group
 from stiction.solvers.contact.delassus import corrected
 from stiction.solvers.contract import MAX_ITERATIONS, SOLVED, STATUS, ContactProposal, Contract
+from stiction.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,6 +87,9 @@ if TYPE_CHECKING:
     from stiction.problems.normal_form import Whitened
 
 NONE = np.empty((0, 3))
+# What comes before Newton's method in the cycles of a round.
+AFRESH, SWEEPS, WALK, PERTURBED = range(4)
+ROUND = 4
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,6 @@ class Work(NamedTuple):
     contacts: Contacts
     search: Search
     system: System
-    memory: Memory
     weight: Array[Floats, "n"]
     share: Array[Floats, "n"]
     offset: Array[Floats, "n", "d"]
@@ -226,7 +225,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         copy_rows(start, p)
         return SOLVED, 0, violation
 
-    contacts, search, system, memory, weight, share, offset, groups, chosen, taken = carve(
+    contacts, search, system, weight, share, offset, groups, chosen, taken = carve(
         n, len(zero), m, given.rows.shape[2], zero, given.apart, floats, ints
     )
 
@@ -250,7 +249,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         begin(whole, contacts)
         forget_order(system.blocks)
         more, violation, fair = cycles(
-            contacts, search, system, memory, weight, warm, given.brief, enough, tolerance, max_cycles, max_steps, p
+            contacts, search, system, weight, warm, given.brief, enough, tolerance, max_cycles, max_steps, p
         )
         steps += more
         found = negligible(violation, fair, weight, p, zero)
@@ -262,7 +261,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
 
 @kernel
-def cycles(contacts, search, system, memory, weight, warm, brief, enough, tolerance, max_cycles, max_steps, p):
+def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max_cycles, max_steps, p):
     """Cycles of Newton's method from p; the best impulses in p.
 
     Returns (Newton steps, violation, the violation that is accepted after a stall).
@@ -275,7 +274,7 @@ def cycles(contacts, search, system, memory, weight, warm, brief, enough, tolera
 
     # A large island in motion is solved softly, to a part of what changes in this step.
     large, accepted = warm and len(p) > LARGE, relaxed(tolerance)
-    soft, longest = SOFTNESS, WARM_WALK_STEPS if large else WALK_STEPS
+    soft, longest = SOFTNESS, WALK_STEPS if large else 3 * WALK_STEPS
     if large and violation > NEAR:
         soft = LARGE_SOFTNESS
     if large and PART * violation > tolerance > 0.0:
@@ -294,10 +293,10 @@ def cycles(contacts, search, system, memory, weight, warm, brief, enough, tolera
         # Starting point of this cycle: the start itself, or what its stage makes of the best point, mostly by sweeps.
         if cycle == (1 if warm else 0):
             set_delassus(contacts)
-        stage = cycle % STAGES
-        if len(p) > LARGE and stage in (1, 3):
-            stage = 4 - stage  # on large islands walks come first: they solve nearly all that is left
-        softness = soft * (1.0 if cycle % 3 == 0 else 0.1 if cycle % 3 == 1 else 10.0)
+        stage = cycle % ROUND
+        if len(p) > LARGE and stage in (SWEEPS, WALK):
+            stage = SWEEPS + WALK - stage  # on large islands walks come first: they solve nearly all that is left
+        softness = soft * (1.0 if cycle % 3 == 0 else DIGIT if cycle % 3 == 1 else 1.0 / DIGIT)
         if cycle == 0 and warm:
             softness = soft if soft > SOFTNESS else WARM_SOFTNESS
             if burdened(p, contacts.zero):
@@ -305,25 +304,18 @@ def cycles(contacts, search, system, memory, weight, warm, brief, enough, tolera
                 least = begin_balanced(p, contacts, search)
         elif cycle == 0:
             sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
-        elif stage == 0:
+        elif stage == AFRESH:
             balance(contacts, p)
             seed, least = begin_again(p, cycle % 2, seed, contacts, search), DIVERGED
             sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
-        elif stage == 1:
+        elif stage == SWEEPS:
             sweep_often(contacts, now, sweeps, EXACT)
-        elif stage == 2:
-            least, _ = accelerated_sweeps(contacts, now, best, least, memory, enough, sweeps)
-            copy_rows(best, now.p)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
-        elif stage == 3 and (len(p) > LARGE or cycle // STAGES % 2 == 1):
+        elif stage == WALK:
             violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, longest, p)
             steps += count
             copy_rows(now.p, best)
             least, _ = evaluate(contacts, now)
-        elif stage == 3:
-            least, count = proximal(contacts, search, system, least, MARGIN * enough, PROXIMAL_STEPS)
-            steps += count
-            copy_rows(best, now.p)
         else:
             seed = perturb(now.p, seed)
 

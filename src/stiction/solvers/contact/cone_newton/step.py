@@ -24,9 +24,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     CUT,
     DECREASE,
     DIVERGED,
-    FAR,
     FELT,
-    FULL,
     GAIN,
     HURRY,
     IDLE,
@@ -39,10 +37,10 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     MARGIN,
     MERITS,
     NEAR,
-    PACE,
     PROGRESS,
     REFINEMENTS,
     ROUGH,
+    RUN,
     SAME,
     SMALLEST_EPSILON,
     SOFTER,
@@ -157,8 +155,8 @@ def settle(contacts, search, system, least, enough, fair, softness, max_steps):
     """
     if least > NEAR:  # what is nearly at rest is to come to rest: all digits count
         enough = max(enough, MARGIN * fair)
-    least, steps = full_steps(contacts, search, system, least, enough, softness, min(FULL, max_steps))
-    if enough < least < FAR:
+    least, steps = full_steps(contacts, search, system, least, enough, softness, min(RUN, max_steps))
+    if enough < least < 1.0:
         least, more = proximal(contacts, search, system, least, enough, min(STAGED, max_steps - steps))
         steps += more
     return least, steps
@@ -198,7 +196,7 @@ def full_steps(contacts, search, system, least, enough, softness, max_steps):
                 length = largest_of(direction)
                 if not length > allowed:
                     break
-                epsilon = min(LARGEST_EPSILON, epsilon * length / (PACE * allowed))
+                epsilon = min(LARGEST_EPSILON, epsilon * length / (0.5 * allowed))
                 linearise(contacts, now, epsilon, system)
                 if not newton_direction(contacts, system, direction):
                     return least, step
@@ -225,7 +223,7 @@ def full_steps(contacts, search, system, least, enough, softness, max_steps):
         # Impulses that are not unique move on at the same pace, until one of them changes its mode.
         factored = not slides and largest < GAIN * before
         if changed == 0 and largest > GAIN * before:
-            ease *= min(1.0, max(CUT, largest_of(direction) / (PACE * allowed)))
+            ease *= min(1.0, max(CUT, largest_of(direction) / (0.5 * allowed)))
     return least, max_steps
 
 

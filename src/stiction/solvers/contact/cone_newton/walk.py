@@ -30,21 +30,17 @@ from stiction.solvers.contact.cone_newton.proximal import copy_rows, distance, s
 from stiction.solvers.contact.cone_newton.step import newton
 from stiction.solvers.contact.cone_newton.tolerances import (
     DIVERGED,
-    FIRST_WALK,
     GROW,
     LARGEST_LOAD,
-    LARGEST_WALK,
-    LEAST_CARE,
+    LARGEST_STAGE,
     MARGIN,
     RELAX,
-    SHRINK,
     SMALLEST_STAGE,
     SOFTNESS,
     STAGE_PART,
     STAGE_ROUNDING,
     WALK_CARE,
     WALK_DROP,
-    WALK_LENGTH,
     WALK_NEWTON,
 )
 
@@ -59,7 +55,7 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, max_ste
     into_cone(now.p, contacts)
     evaluate(contacts, now)
     violation = keep_better(contacts, now, weight, violation, p)
-    steps, epsilon, care, tried = 0, FIRST_WALK, 0.0, violation
+    steps, epsilon, care, tried = 0, 1.0, 0.0, violation
     while steps < max_steps and not violation <= tolerance:
         # One stage, in units of the loads at its centre.
         rebalance(contacts, now.p, search.trial.p)
@@ -74,12 +70,12 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, max_ste
         # No solution near by: back to the centre, with a larger ε that then shrinks with care.
         if not solved:
             copy_rows(centre, now.p)
-            epsilon, care = min(LARGEST_WALK, GROW * epsilon), WALK_CARE
+            epsilon, care = min(LARGEST_STAGE, GROW * epsilon), WALK_CARE
             continue
 
         # Its solution is the next centre; ε is chosen for changes of about the loads themselves.
-        epsilon = max(SMALLEST_STAGE, epsilon * max(care, min(SHRINK, distance(now.p, centre) / WALK_LENGTH)))
-        care = RELAX * care if care > LEAST_CARE else 0.0
+        epsilon = max(SMALLEST_STAGE, epsilon * max(care, min(0.5, distance(now.p, centre))))
+        care *= RELAX
         evaluate(contacts, now)
 
         # Where there is no solution, impulses would double for ever.

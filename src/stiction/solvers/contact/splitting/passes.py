@@ -17,8 +17,8 @@ import numpy as np
 from stiction.errors import UnsupportedProblem
 from stiction.problems.lcp import BoxLCP
 from stiction.solutions.status import Status
-from stiction.solvers.contact.cone_newton.anderson import Memory, combine, remember
-from stiction.solvers.contact.cone_newton.tolerances import SWEEPS_KEPT, TRUST
+from stiction.solvers.contact.splitting.anderson import Memory, combine, remember
+from stiction.solvers.contact.splitting.tolerances import PASSES_KEPT, TRUST
 from stiction.solvers.tolerances import HALF_OF_THE_DIGITS, ROUNDING
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ class Passes:
         """Passes with Anderson acceleration, which combines the last passes as if the map were affine."""
         part = slice(0, 1) if self.joint else slice(1, 3)
         size = p[:, part].size
-        vectors, differences = np.zeros((3, size)), np.zeros((2, SWEEPS_KEPT, size))
-        squares, weights = np.zeros((2, SWEEPS_KEPT, SWEEPS_KEPT)), np.zeros(SWEEPS_KEPT)
+        vectors, differences = np.zeros((3, size)), np.zeros((2, PASSES_KEPT, size))
+        squares, weights = np.zeros((2, PASSES_KEPT, PASSES_KEPT)), np.zeros(PASSES_KEPT)
         last = vectors[0], vectors[1], vectors[2], differences[0], differences[1], squares[0], squares[1]
         t = Memory(*last, weights)
         shortest, held, accelerated = np.inf, 0, False
@@ -133,7 +133,7 @@ class Passes:
                 remember(t, to, held)
                 held += 1
             t.last_move[:], t.last[:] = t.move, to
-            accelerated = held > 0 and not dropped and bool(combine(t, min(held, SWEEPS_KEPT), to))
+            accelerated = held > 0 and not dropped and bool(combine(t, min(held, PASSES_KEPT), to))
             p = image
             if accelerated:
                 p = image.copy()

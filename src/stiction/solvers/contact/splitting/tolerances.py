@@ -11,3 +11,6 @@ MORE_PASSES = 20
 PULLS = (1.0, 1e4, 0.0)
 # ε of Newton's method over the residual. Smaller: it stalls at kinks. Larger: slower convergence.
 SOFTNESS = 0.01
+# Passes remembered (`anderson`); squared length of a pass, over that of the shortest, at which an accelerated point is
+# dropped; what is added to the Gram matrix, over its trace, since passes that repeat each other make it singular.
+PASSES_KEPT, TRUST, RIDGE = 10, 4.0, 1e-12
