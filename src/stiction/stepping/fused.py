@@ -278,7 +278,7 @@ def attempt(model, settings, step, work, still, cycles, zero):
     )  # fmt: skip
 
     # Whiten: the normal form; redundant joints follow the independent ones.
-    tau, rank = whiten_posed(posed, white, LOOSELY, zero)
+    tau, rank = whiten_posed(posed, white, LOOSELY, zero, True)
     if tau < 0.0:
         return -1, NO_CERTIFICATE, 0.0, False
     if len(step.joint_rate) > 0:
