@@ -37,24 +37,30 @@ def row_sizes(row, trees):
 
 
 @kernel
-def choose_rows(joints, dependent, basis, kept, triangle, left):
-    """Orthonormal rows that span the whitened bilateral ones, except rows of rounding size; returns their number."""
-    return gram_schmidt(joints, dependent, NOISE_ROW / dependent * longest(joints), basis, kept, triangle, left)
+def choose_rows(joints, m, dependent, basis, kept, triangle, left, square):
+    """Orthonormal rows that span the whitened bilateral ones, except rows of rounding size; returns their number.
+
+    m: velocities that they touch at most; left, square: (rows,) scratch
+    """
+    least = NOISE_ROW / dependent * longest(joints)
+    return gram_schmidt(joints, m, dependent, least, basis, kept, triangle, left, square)
 
 
 @kernel
-def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
+def gram_schmidt(white, m, dependent, least, basis, kept, triangle, left, square):
     """Write orthonormal rows that span those of `white`; return their number, the rank.
 
     The next row is the first one with about the largest remaining part: rows that nearly depend on others come last
-    and do not spoil the basis with their rounding errors. left: (rows,) scratch, remaining part of each row's square
-    """
-    m = white.shape[1]
+    and do not spoil the basis with their rounding errors.
 
+    m: velocities that rows touch at most
+    left, square: (rows,) scratch: remaining part of each row's square, and what it is a part of
+    """
     # At first all of each row remains; `least` keeps rows of rounding size small.
     for i in range(len(white)):
-        size = max(dot(white[i], white[i], m), least * least)
-        left[i] = dot(white[i], white[i], m) / size if size > 0.0 else DECIDED
+        own = dot(white[i], white[i], m)
+        square[i] = max(own, least * least)
+        left[i] = own / square[i] if square[i] > 0.0 else DECIDED
     rank = 0
     while rank < len(basis):
         i = next_row(left)
@@ -62,10 +68,9 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
             break
         # Subtract its components along the basis so far, once more if that leaves little of it.
         rest, along = basis[rank], triangle[rank]
-        for j in range(m):
+        for j in range(len(rest)):
             rest[j] = white[i, j]
         own = dot(rest, rest, m)
-        size = max(own, least * least)
         for u in range(rank):
             along[u] = 0.0
         for again in range(2):
@@ -77,7 +82,7 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
 
         # Compare the remaining part with the estimate by which the row was chosen.
         length = sqrt(dot(rest, rest, m))
-        part = length * length / size
+        part = length * length / square[i]
         if part <= dependent * dependent:
             left[i] = DECIDED
         elif part < 0.25 * left[i]:  # less than estimated: another row may have more left
@@ -90,7 +95,7 @@ def gram_schmidt(white, dependent, least, basis, kept, triangle, left):
             for k in range(len(white)):
                 if left[k] >= 0.0:
                     part = dot(white[k], rest, m)
-                    left[k] = max(left[k] - part * part / max(dot(white[k], white[k], m), least * least), 0.0)
+                    left[k] = max(left[k] - part * part / square[k], 0.0)
             rank += 1
     return rank
 

@@ -10,7 +10,8 @@ velocity of a contact that can close in this step: impulses come back as p_i = s
 gap_rate is not beyond what the energy of its island allows it to approach at; one that cannot sets no scale.
 
 Independent bilateral rows are made orthonormal, and x is kept in the space that they leave. `mass_factor` has G,
-`joints` the bilateral rows, `delassus_form` problems without a mass.
+`joints` the bilateral rows, `following` what takes the place of projection in a step, `delassus_form` problems without
+a mass.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import rows_dot
 from stiction.arrays.vectors import at, largest, plus, put, times, with_normal
 from stiction.errors import InvalidProblem
+from stiction.problems.following import Following, replace_velocities, whiten_left
 from stiction.problems.islands import label_velocities
 from stiction.problems.joints import AGAIN, DEPENDENT, choose_rows, row_sizes, set_wanted
 from stiction.problems.mass_factor import (
     factor_blocks,
+    is_zero,
     spread,
     unwhiten_velocity,
     whiten_dense,
@@ -78,9 +81,10 @@ class White(NamedTuple):
     triangle: Array[Floats, "held", "held"]  # lower: independent rows of `joints` = triangle @ basis
     wanted: Array[Floats, "held"]  # velocities along the basis that the joints ask for
     share: Array[Floats, "held"]  # scratch: what a redundant row has of each of them
-    joint_size: Array[Floats, 3, "j"]  # 1 / |row|; the same on the tree that it moves least; scratch
+    joint_size: Array[Floats, 4, "j"]  # 1 / |row|; the same on the tree that it moves least; scratch
     held: Array[Floats, "m if j > 0 else 0"]  # velocities without contact, joints held
     by_island: Array[Floats, 4, "m"]  # scratch
+    following: Following  # how bilateral rows are held where contacts are not projected
     place: Array[Ints, "m"]  # where the block that begins at a velocity begins in `factor`
     runs: Array[Ints, "n", 4]  # start and length of the two runs of velocities that a whitened contact touches
     kept: Array[Ints, "held"]  # which bilateral rows the basis comes from
@@ -139,7 +143,7 @@ def white_of(problem: ContactProblem, mass: NDArray[np.float64], dependent: floa
     sizes = *problem.rows.shape[:2], problem.m, j, width, mass.size
     floats, ints = white_sizes(*sizes)
     white = white_views(*sizes, np.empty(floats), np.empty(ints, np.int64))
-    tau, rank = whiten_posed(problem.posed, white, dependent, problem.zero)
+    tau, rank = whiten_posed(problem.posed, white, dependent, problem.zero, False)
     if tau < 0.0:
         row = int(-tau) - 1
         raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {row} on")
@@ -148,13 +152,14 @@ def white_of(problem: ContactProblem, mass: NDArray[np.float64], dependent: floa
 
 @alone
 @kernel
-def whiten_posed(posed, white, dependent, zero):
+def whiten_posed(posed, white, dependent, zero, short):
     """Fill `white`; return τ, or -(1 + i) if the mass is not positive from row i on, and the rank of the joints.
 
     dependent: part of a bilateral row beyond the span of others that counts as none
     zero: of as many numbers as a contact has rows
+    short: whether rows are to be over velocities that do not follow from others, if that can be done (`following`)
     """
-    m, n = len(posed.velocity), len(posed.rows)
+    m, n, motion = len(posed.velocity), len(posed.rows), white.free
 
     # Factor the mass and whiten the free velocity.
     failed = factor_blocks(posed.mass, posed.trees, white.factor, white.place)
@@ -174,20 +179,27 @@ def whiten_posed(posed, white, dependent, zero):
                 white.runs[i, a] = posed.segments[i, a]
     else:
         rank = hold_joints(posed, white, dependent)
-        reach = reach_of(white.basis, rank)
-        for i in range(n):
-            put(white.bias, i, given_rate(posed, i, zero))
-            leave_free(posed, white, rank, reach, i)
+        short = short and replace_velocities(posed, white, rank, white.by_island[0], white.by_island[1])
+        white.following.used[0] = 1 if short else 0
+        if short:
+            motion = white.following.motion
+            for i in range(n):
+                hold_contact(posed, white, rank, i, zero)
+        else:
+            reach = reach_of(white.basis, rank)
+            for i in range(n):
+                put(white.bias, i, given_rate(posed, i, zero))
+                leave_free(posed, white, rank, reach, i)
 
     # Bring contacts to unit size and velocities to units of τ.
     runs = white.runs
     unit_contacts(white.rows, runs, white.bias, white.scale)
     label_velocities(posed.trees, posed.segments, posed.joints, white.island)
     tau = set_pace(
-        white.rows, runs, posed, white.free, white.island, white.heavy, white.scale, white.by_island, white.bias,
-        white.pace, zero,
+        white.rows, runs, posed, white.free, motion, white.island, white.heavy, white.scale, white.by_island,
+        white.bias, white.pace, zero,
     )  # fmt: skip
-    if len(posed.joints) > 0:
+    if len(posed.joints) > 0 and not short:
         # The motion with joints held and without contact, to which the judge compares.
         x = white.by_island[0]
         for k in range(m):
@@ -218,18 +230,27 @@ def hold_joints(posed, white, dependent):
     """Whiten the bilateral rows, choose independent ones, and impose them on the free motion; returns the rank."""
     m = len(posed.velocity)
 
+    # Trees that they move: those of dry friction, which come last, have none.
+    moved, reach = len(posed.trees) - 1, reach_of(posed.joints, len(posed.joints))
+    while moved > 0 and posed.trees[moved - 1] >= reach:
+        moved -= 1
+    trees, reach = posed.trees[: moved + 1], posed.trees[moved]
+
     # Whiten each row and record its size.
     for i in range(len(posed.joints)):
         for j in range(m):
             white.joints[i, j] = posed.joints[i, j]
-        whiten_dense(white.factor, posed.trees, white.joints[i])
-        white.joint_size[0, i], white.joint_size[1, i] = row_sizes(white.joints[i], posed.trees)
+        whiten_dense(white.factor, trees, white.joints[i])
+        white.joint_size[0, i], white.joint_size[1, i] = row_sizes(white.joints[i], trees)
 
     # An orthonormal basis of the independent rows, and the velocities along it that the joints prescribe.
     for u in range(len(white.triangle)):
         for w in range(len(white.triangle)):
             white.triangle[u, w] = 0.0
-    rank = choose_rows(white.joints, dependent, white.basis, white.kept, white.triangle, white.joint_size[2])
+    rank = choose_rows(
+        white.joints, reach, dependent, white.basis, white.kept, white.triangle, white.joint_size[2],
+        white.joint_size[3],
+    )  # fmt: skip
     set_wanted(posed.joint_rate, white.kept, white.triangle, rank, white.wanted)
 
     # The free motion takes on the prescribed velocities along the basis.
@@ -247,6 +268,35 @@ def reach_of(basis, rank):
             if basis[u, j - 1] != 0.0:
                 return j
     return 0
+
+
+@in_callers
+@kernel
+def hold_contact(posed, white, rank, i, zero):
+    """Whiten contact i over velocities that do not follow from others."""
+    rows, given, segment, bias, size, heavy = white.rows[i], posed.rows[i], posed.segments[i], white.bias[i], 0.0, 0.0
+    for a in range(4):
+        white.runs[i, a] = segment[a]
+    put(white.bias, i, given_rate(posed, i, zero))
+    before, left = whiten_left(white.following, rank, white.place, given, segment, bias, rows)
+    width, first = segment[1] + segment[3], segment[1]
+    if left <= ROUNDED * before or not (is_zero(given[0], first) or is_zero(given[0, first:], segment[3])):
+        # Little is left, or the lighter side counts: how large are the rows without joints?
+        whiten_rows(white.factor, white.place, given, segment, rows)
+        heavy = heavier(rows[0], segment)
+        for c in range(len(rows)):
+            size += dot(rows[c], rows[c], width)
+        if left <= DEPENDENT * DEPENDENT * size:
+            # Joints hold this contact entirely: only rounding is left, which must not be scaled up to a contact.
+            for c in range(len(rows)):
+                for j in range(width):
+                    rows[c, j] = 0.0
+        else:
+            put(white.bias, i, given_rate(posed, i, zero))
+            whiten_left(white.following, rank, white.place, given, segment, bias, rows)
+    normal = dot(rows[0], rows[0], width)
+    white.heavy[i] = max(heavy, 1.0 / sqrt(normal) if normal > 0.0 else 0.0)
+    white.scale[i] = size
 
 
 @in_callers
@@ -403,10 +453,10 @@ def unit_contacts(rows, segments, bias, scale):
 
 
 @sums
-def set_pace(rows, runs, posed, free, island, heavy, scale, by_island, bias, pace, zero):
+def set_pace(rows, runs, posed, free, motion, island, heavy, scale, by_island, bias, pace, zero):
     """Divide velocities by τ and return it; write the largest free velocity on each contact's island to `pace`.
 
-    rows, runs: as `unit_contacts` left them
+    rows, runs: as `unit_contacts` left them; motion: x of all velocities without contact
     """
     trees, segments, gap_rate = posed.trees, posed.segments, posed.gap_rate
     reach, demand, fastest, whole = by_island[0], by_island[1], by_island[2], by_island[3]
@@ -416,7 +466,7 @@ def set_pace(rows, runs, posed, free, island, heavy, scale, by_island, bias, pac
     for b in range(len(trees) - 1):
         square = 0.0
         for j in range(trees[b], trees[b + 1]):
-            square += free[j] * free[j]
+            square += motion[j] * motion[j]
         if trees[b + 1] > trees[b]:
             whole[trees[b]] = sqrt(square)
             reach[island[trees[b]]] += square

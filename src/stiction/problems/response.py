@@ -12,6 +12,7 @@ from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows
 from stiction.arrays.vectors import at, over
+from stiction.problems.following import follow_on
 from stiction.problems.joints import CONTRADICTION, NOISE_ROW
 from stiction.problems.mass_factor import unwhiten_velocity, whiten_dense, whiten_velocity
 from stiction.problems.normal_form import NONE
@@ -68,13 +69,16 @@ def contradictions(problem: ContactProblem) -> NDArray[np.int64]:
 @kernel
 def respond(posed, white, tau, rank, impulse, scratch, velocity, joint_impulse, zero):
     """Fill velocity and joint_impulse; rank: number of independent bilateral rows; zero: impulse of a contact."""
-    # Whitened velocity: free motion plus the contacts' rows, both with joints held.
-    x = scratch.x
+    # Whitened velocity: free motion, where it is not added later, plus the contacts' rows, both with joints held.
+    x, following = scratch.x, len(joint_impulse) > 0 and white.following.used[0] != 0
     for j in range(len(x)):
-        x[j] = white.free[j] * tau
+        x[j] = 0.0 if following else white.free[j] * tau
     for i in range(len(impulse)):
         add_rows(white.rows[i], white.runs[i], over(at(impulse, i, zero), white.scale[i]), x)
-    unwhiten_velocity(white.factor, posed.trees, x, velocity)
+    if following:
+        follow_on(white, posed.trees, rank, x, velocity)
+    else:
+        unwhiten_velocity(white.factor, posed.trees, x, velocity)
 
     # Joint impulses follow from the difference to the motion without joints.
     if len(joint_impulse) > 0:
@@ -104,12 +108,13 @@ def move_unheld(posed, white, impulse, scratch, zero):
 @kernel
 def hold(white, rank, scratch, joint_impulse):
     """Impulses of the bilateral rows, from the difference between x with joints held and x without joints."""
-    m, along = len(scratch.x), scratch.along
+    m, along, following = len(scratch.x), scratch.along, white.following.used[0] != 0
     for i in range(len(joint_impulse)):
         joint_impulse[i] = 0.0
     # Solve with the transposed triangle of the independent rows, from the last one.
     for u in range(rank - 1, -1, -1):
-        total = dot(white.basis[u], scratch.x, m) - dot(white.basis[u], scratch.alone, m)
+        held = white.wanted[u] if following else dot(white.basis[u], scratch.x, m)
+        total = held - dot(white.basis[u], scratch.alone, m)
         for w in range(u + 1, rank):
             total -= white.triangle[w, u] * along[w]
         along[u] = total / white.triangle[u, u]

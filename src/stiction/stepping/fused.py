@@ -341,7 +341,7 @@ def set_up(model, settings, step, work, still, zero):
     set_joints(constraints, dt, 0.0 if still else settings.joint_recovery, step.joint_rows, step.joint_rate)
 
     # Whiten: the normal form; redundant joints follow the independent ones.
-    tau, rank = whiten_posed(posed_by(step), white, LOOSELY, zero)
+    tau, rank = whiten_posed(posed_by(step), white, LOOSELY, zero, True)
     if tau >= 0.0:
         if len(step.joint_rate) > 0:
             make_consistent(white, rank, step.joint_rows, step.joint_rate)

@@ -12,6 +12,7 @@ from stiction.arrays.dense import dot
 from stiction.arrays.layout import cut
 from stiction.arrays.tiles import subtract_product
 from stiction.arrays.vectors import column, negative, put_column
+from stiction.problems.normal_form import SMALL
 from stiction.solvers.contact.cone_newton.elimination import (
     BASE,
     BEGIN,
@@ -124,6 +125,44 @@ def add_gathered(blocks, height, count):
             x += 1
 
 
+@sums
+def add_single(blocks, row, segment, slope):
+    """A += slope rowᵀ row, for a contact that has this row only and all velocities in one front."""
+    (U, _), runs, table = panels(blocks, 0), blocks.runs, blocks.table
+
+    # Stretches of its velocities that lie side by side in the front: first entry of the row, column, length.
+    count, at, following = 0, 0, -1
+    for s in range(0, 4, 2):
+        first, length, j = segment[s], segment[s + 1], 0
+        while j < length:
+            block = blocks.block[first + j]
+            if block < 0:
+                j += 1
+                following = -1
+                continue
+            place, size = table[block, PLACE], table[block, SIZE]
+            if row[at + j] == 0.0 and length > SMALL:
+                following = -1
+            elif place == following:
+                runs[count - 1, 2] += size
+                following += size
+            else:
+                runs[count, 0], runs[count, 1], runs[count, 2] = at + j, place, size
+                count += 1
+                following = place + size
+            j += size
+        at, following = at + length, -1
+
+    # Each with each.
+    for r in range(count):
+        for i in range(runs[r, 2]):
+            factor, line = slope * row[runs[r, 0] + i], U[runs[r, 1] + i]
+            for k in range(count):
+                part, to = row[runs[k, 0] :], line[runs[k, 1] :]
+                for j in range(runs[k, 2]):
+                    to[j] += factor * part[j]
+
+
 @in_callers
 @kernel
 def find_runs(blocks, members, begin, end, at, s):
@@ -169,18 +208,8 @@ def factor_blocks(blocks):
         U, T = panels(blocks, f)
         if not factor_front(U, T, blocks.pivots[blocks.fronts[f, BASE] :]):
             return False
-        if len(U) > 1 or any_entry(U[0], 1):
-            update(blocks, f, U, T)
+        update(blocks, f, U, T)
     return True
-
-
-@kernel
-def any_entry(row, first):
-    """Whether a row has nonzero entries from here on: that of dry friction has none."""
-    for k in range(first, len(row)):
-        if row[k] != 0.0:
-            return True
-    return False
 
 
 @kernel

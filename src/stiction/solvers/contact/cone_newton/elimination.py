@@ -2,11 +2,12 @@
 
 A block is a stretch of velocities that the same contacts touch: those of a free body (6, or 3 in the plane), or the
 part of a tree between two places where contacts' paths to the root join. Velocities that no contact touches belong to
-none. Contacts of the same blocks make one element, a set of blocks that are all coupled. The next block to be
-eliminated is one of least degree: of the fewest velocities that it is coupled with. The elements that it is in become
-one, without it; blocks that are in no other are eliminated with it, in one front, since that fills nothing. Degrees are
-bounded as in [AmestoyDavisDuff1996]: elements beyond the new one are counted as if they did not overlap. So the order
-takes time in proportion to what is filled, and no table of all pairs is needed.
+none, nor does a velocity that a contact has for itself: that of dry friction, whose normal is this velocity alone, is
+known before all others (`system`). Contacts of the same blocks make one element, a set of blocks that are all coupled.
+The next block to be eliminated is one of least degree: of the fewest velocities that it is coupled with. The elements
+that it is in become one, without it; blocks that are in no other are eliminated with it, in one front, since that fills
+nothing. Degrees are bounded as in [AmestoyDavisDuff1996]: elements beyond the new one are counted as if they did not
+overlap. So the order takes time in proportion to what is filled, and no table of all pairs is needed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from typing import Annotated as Array
 from typing import NamedTuple
 
-from stiction.arrays.compiled import in_callers, kernel
+from stiction.arrays.compiled import in_callers, kernel, sums
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.problems.normal_form import SMALL, touches
 from stiction.solvers.contact.cone_newton.tolerances import AT_ONCE, TOGETHER
@@ -53,7 +54,8 @@ class Blocks(NamedTuple):
     members: Array[
         Ints, "n * width + m * (m + 1) // 2 if b > 0 else m"
     ]  # blocks of elements at first, then those of fronts
-    total: Array[Ints, 4]  # BLOCKS and FRONTS, contacts that were KNOWN when they were found, CLOSED ones among them
+    total: Array[Ints, 5]  # BLOCKS and FRONTS, contacts that were KNOWN when they were found, CLOSED ones, and FEW
+    sole: Array[Ints, "n", 2]  # of each contact: VELOCITY that no other has, the only ROW over the others; -1: none
     covered: Array[Ints, "n"]  # whether a contact touches no more than one front and what is left of it
     pivots: Array[Ints, "m"]  # row exchanges within fronts
     values: Array[Floats, "m * m"]  # panels
@@ -72,8 +74,10 @@ START, SIZE, FRONT, PLACE = range(4)
 BEGIN, LEFT, BASE, WIDTH, PANEL = range(5)
 # Rows of `lists`.
 TOUCHED, GATHERED, ORDERED = range(3)
-# Entries of `total`.
-BLOCKS, FRONTS, KNOWN, CLOSED = range(4)
+# Entries of `total`; FEW: whether all velocities are few enough to be eliminated together.
+BLOCKS, FRONTS, KNOWN, CLOSED, FEW = range(5)
+# Columns of `sole`.
+VELOCITY, ROW = range(2)
 
 layout(Elements, "n", "m", "width", b=MOST_BLOCKS, e="n + b if b > 0 else 0")
 layout(Blocks, "n", "d", "m", "width", b=MOST_BLOCKS, few=f"{AT_ONCE}")
@@ -100,6 +104,65 @@ def order_bodies(rows, segments, blocks, elements):
 
 
 @kernel
+def find_sole(rows, segments, blocks, count):
+    """Fill `sole`, and FEW; count: (m + 1,) scratch."""
+    # How many contacts have each velocity in their runs: changes from one to the next, then sums.
+    m, own = len(blocks.block), 0
+    for v in range(m + 1):
+        count[v] = 0
+    for i in range(len(segments)):
+        for s in range(0, 4, 2):
+            if segments[i, s + 1] > 0:
+                count[segments[i, s]] += 1
+                count[segments[i, s] + segments[i, s + 1]] -= 1
+    for v in range(m):
+        count[v + 1] += count[v]
+
+    # A velocity of its own, or a normal without tangents.
+    for i in range(len(segments)):
+        sole, first, second = blocks.sole[i], segments[i, 1], segments[i, 3]
+        sole[VELOCITY] = sole[ROW] = -1
+        if first == 1 and count[segments[i, 0]] == 1 and is_dry(rows[i], 0, first + second):
+            sole[VELOCITY], sole[ROW] = segments[i, 0], 1
+        elif second == 1 and count[segments[i, 2]] == 1 and is_dry(rows[i], first, first + second):
+            sole[VELOCITY], sole[ROW] = segments[i, 2], 1
+        elif all_zero(rows[i], 1, first + second):
+            sole[ROW] = 0
+        own += 1 if sole[VELOCITY] >= 0 else 0
+    blocks.total[FEW] = 1 if m - own <= TOGETHER else 0
+
+
+@kernel
+def is_dry(rows, e, width):
+    """Whether a contact's normal is its e-th velocity alone, and its first tangent, the only one, does without it."""
+    return rows[1, e] == 0.0 and weight(rows[0], width) == abs(rows[0, e]) and all_zero(rows, 2, width)
+
+
+@kernel
+def all_zero(rows, first, width):
+    """Whether rows from this one on are zero."""
+    for c in range(first, len(rows)):
+        if weight(rows[c], width) != 0.0:
+            return False
+    return True
+
+
+@sums
+def weight(row, width):
+    """Sum of absolute values."""
+    total = 0.0
+    for j in range(width):
+        total += abs(row[j])
+    return total
+
+
+@kernel
+def has(rows, j, row):
+    """Whether a contact, of which only this row counts (-1: all do), touches its j-th velocity."""
+    return touches(rows, j) if row < 0 else rows[row, j] != 0.0
+
+
+@kernel
 def find_blocks(rows, segments, blocks, cut):
     """Cut velocities into blocks where a contact touches one and not the next; return how many are touched at all."""
     # Mark what is touched, and where to cut. Short runs count as touched throughout.
@@ -109,15 +172,18 @@ def find_blocks(rows, segments, blocks, cut):
     for i in range(len(segments)):
         if blocks.covered[i] == 0:
             continue
-        at = 0
+        at, row = 0, blocks.sole[i, ROW]
         for s in range(0, 4, 2):
             first, length = segments[i, s], segments[i, s + 1]
             if length == 0:
                 continue
+            if first == blocks.sole[i, VELOCITY]:
+                at += 1
+                continue
             cut[first] = cut[first + length] = 1
-            before = length <= SMALL or touches(rows[i], at)
+            before = length <= SMALL or has(rows[i], at, row)
             for j in range(length):
-                touched = length <= SMALL or touches(rows[i], at + j)
+                touched = length <= SMALL or has(rows[i], at + j, row)
                 if touched:
                     block[first + j] = 0
                 if touched != before:
@@ -224,8 +290,7 @@ def repeats(members, first, top, count):
 def eliminate_lone(count, blocks, elements):
     """Fronts of blocks that are in one element only: eliminated first, they fill nothing. Returns how many velocities.
 
-    They leave their element. So dry friction, which has a velocity of its own, and the ends of limbs take no part in
-    the ordering.
+    They leave their element. So the ends of limbs take no part in the ordering.
     """
     members, sets, state = blocks.members, elements.sets, elements.state
     fronts, top, place = 0, blocks.fronts[0, BEGIN], 0

@@ -31,6 +31,13 @@ def through(slope: Table, i: int, v: Vector) -> Vector:
 
 
 @of_vectors
+def of_tangent(slope: Table, i: int, zero: Vector) -> float:
+    """The entry 11 of contact i."""
+    found: float = slope[i, place(len(zero), 1, 1)]
+    return found
+
+
+@of_vectors
 def yielded(constant: Vector, slope: Table, i: int, u: Vector) -> Vector:
     """constant - slope u of contact i."""
     d = len(u)

@@ -181,7 +181,7 @@ def full_steps(contacts, search, system, least, enough, softness, max_steps):
         allowed = max(LONGEST * largest_of(now.p), LONGER * largest)
         if changed == 0:
             set_right(contacts, system)
-            solve_again(system, system.right)
+            solve_again(contacts, system, system.right)
             set_direction(contacts, system, direction)
         else:
             # A step leaves ε times the change of impulses: ε as large as `enough` allows, or as modes are wrong.
@@ -361,7 +361,7 @@ def refine(contacts, now, trial, enough, largest, direction, error, system):
         return False
 
     # One step of iterative refinement.
-    solve_again(system, error)
+    solve_again(contacts, system, error)
     for j in range(len(right)):
         right[j] += error[j]
     set_direction(contacts, system, direction)

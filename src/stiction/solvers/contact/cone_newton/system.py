@@ -1,7 +1,8 @@
 """The linear system of a Newton step in velocity space: (I + sum of L_iᵀ slope_i L_i) dx = right.
 
 It has as many unknowns as there are velocities, for any number of contacts, and is factored by the fronts that contacts
-couple (`elimination`, `blocks`).
+couple (`elimination`, `blocks`). Dry friction has a velocity of its own, which is its normal: no other contact and no
+tangent acts on it, so that it is known at once, and enters the right-hand side of the others.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from typing import Annotated as Array
 from typing import NamedTuple
 
 from stiction.arrays.compiled import in_callers, kernel
+from stiction.arrays.dense import subtract_multiple
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.problems.normal_form import SMALL
 from stiction.solvers.contact.cone_newton.blocks import (
     add_gathered,
+    add_single,
     begin_group,
     clear,
     factor_blocks,
@@ -23,14 +26,20 @@ from stiction.solvers.contact.cone_newton.blocks import (
 )
 from stiction.solvers.contact.cone_newton.elimination import (
     CLOSED,
+    FEW,
+    FRONTS,
     KNOWN,
+    ROW,
     TOUCHED,
+    VELOCITY,
     Blocks,
     Elements,
     blocks_of,
+    find_sole,
     order_bodies,
 )
-from stiction.solvers.contact.cone_newton.tolerances import AT_ONCE, STILL_CLOSED, TOGETHER
+from stiction.solvers.contact.cone_newton.slope import of_tangent
+from stiction.solvers.contact.cone_newton.tolerances import AT_ONCE, STILL_CLOSED
 
 OPEN, STICK, SLIP = 0, 1, 2
 
@@ -57,7 +66,7 @@ def solve_system(contacts, system):
     assemble(contacts, system)
     regular = factor_blocks(system.blocks)
     if regular:
-        solve_again(system, system.right)
+        solve_again(contacts, system, system.right)
     return regular
 
 
@@ -68,14 +77,15 @@ def keep_order(contacts, system):
 
     Open contacts couple nothing: in a heap half of them leave a fifth of the work.
     """
-    blocks, n, small = system.blocks, len(system.mode), len(system.blocks.block) <= TOGETHER
-    if not order_fits(system.mode, blocks.covered, blocks.total, small):
-        cover(system.mode, contacts.segments, small, blocks.covered, blocks.total)
+    blocks, n = system.blocks, len(system.mode)
+    if not order_fits(system.mode, blocks.covered, blocks.total):
+        find_sole(contacts.rows[:n], contacts.segments[:n], blocks, system.elements.found)
+        cover(system.mode, contacts.segments, blocks.total[FEW] != 0, blocks.covered, blocks.total)
         order_bodies(contacts.rows[:n], contacts.segments[:n], blocks, system.elements)
 
 
 @kernel
-def order_fits(mode, covered, total, small):
+def order_fits(mode, covered, total):
     """Whether an order covers all contacts that are closed, and most of those that it was made for still are."""
     closed, known = 0, total[KNOWN]
     for i in range(len(mode)):
@@ -83,7 +93,7 @@ def order_fits(mode, covered, total, small):
             closed += 1
             if i >= known or covered[i] == 0:
                 return False
-    return known > 0 and (small or closed >= STILL_CLOSED * total[CLOSED])
+    return known > 0 and (total[FEW] != 0 or closed >= STILL_CLOSED * total[CLOSED])
 
 
 @kernel
@@ -120,6 +130,15 @@ def assemble(contacts, system):
     for i in range(len(system.mode)):
         if system.mode[i] == OPEN:
             continue
+        if blocks.sole[i, ROW] >= 0:
+            # One row alone: dry friction that slips has no part in it.
+            row = blocks.sole[i, ROW]
+            stiffness = system.slope[i, 0] if row == 0 else of_tangent(system.slope, i, contacts.zero)
+            if stiffness == 0.0:
+                continue
+            if blocks.total[FRONTS] == 1:
+                add_single(blocks, contacts.rows[i, row], contacts.segments[i], stiffness)
+                continue
         found = blocks_of(contacts.rows[i], contacts.segments[i], blocks, blocks.lists[TOUCHED])
         if held == AT_ONCE or not same_blocks(blocks, found, count):
             add_gathered(blocks, held * d, count)
@@ -133,6 +152,20 @@ def assemble(contacts, system):
 
 
 @kernel
-def solve_again(system, x):
+def solve_again(contacts, system, x):
     """x = matrix⁻¹ x from the factors."""
-    solve_blocks(system.blocks, x)
+    blocks = system.blocks
+    for i in range(len(system.mode)):
+        own = blocks.sole[i, VELOCITY]
+        if own < 0 or system.mode[i] == OPEN:
+            continue
+        # A velocity of its own first; a tangent whose impulse follows the normal's acts on the others.
+        segment, rows = contacts.segments[i], contacts.rows[i]
+        begins = segment[0] == own
+        normal = rows[0, 0] if begins else rows[0, segment[1]]
+        x[own] /= 1.0 + system.slope[i, 0] * normal * normal
+        follows = system.slope[i, 1] * normal * x[own]
+        if follows != 0.0:
+            first, length, at = (segment[2], segment[3], 1) if begins else (segment[0], segment[1], 0)
+            subtract_multiple(x[first:], follows, rows[1, at:], length)
+    solve_blocks(blocks, x)
