@@ -64,6 +64,7 @@ def gateway(own, given, count):
             elif what == calls.INT:
                 fits = kind == at(table, AT.int64_type)
                 value = word(one + calls.NUMBER)
+            # A bool of Python's or of NumPy's; else a tuple, whose fields come next.
             elif what == calls.BOOL:
                 value = 1 if one == at(table, AT.true) or one == at(table, AT.numpys_true) else 0
                 fits = value == 1 or one == at(table, AT.false) or one == at(table, AT.numpys_false)
@@ -110,6 +111,7 @@ def result(table, line, words, stack):
             if at(line, 1) != 0:
                 plain, made = made, call(at(table, AT.PyObject_Call), at(line, 1), made, 0, 0)
                 call(at(table, AT.Py_DecRef), plain, 0, 0, 0)
+        # A number; an int or a bool have functions of one kind.
         elif what == calls.FLOAT:
             made = call_with_float(at(table, AT.PyFloat_FromDouble), word(words))
             words += 8
@@ -187,7 +189,7 @@ def call(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def call_with_float(typing: Any, function: Any, bits: Any) -> Any:
-    """The same with one float, given by its eight bytes."""
+    """Call a function with one float, given by its eight bytes."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind = ir.FunctionType(WORD, [ir.DoubleType()])

@@ -20,7 +20,7 @@ wants to see it go: MuJoCo's reference acceleration, from solref and solimp, as 
 
 where w is their present velocity; the bounds keep a stiff reference from overshooting within a step.
 
-Where surfaces move by themselves, as MuJoCo's `surfacevel` says of a belt or a turntable, tangential velocities have a
+Where surfaces move by themselves, as MuJoCo's `surfacevel` makes a belt or a turntable do, tangential velocities have a
 constant part (`surface`): the velocity of the second geom's surface at the contact relative to the first's, and of its
 spin, scaled as the rows are.
 
@@ -202,6 +202,7 @@ def measure(model, data, where, counts, kept, flat):
         end = first + 1
         while end < d.ncon and same_pair(data, where, first, end):
             end += 1
+        # How many velocities its trees have; contacts of a face in one plane.
         contact = d.contact + first * where[SIZE]
         geoms = ints(contact + where[GEOM])
         flexible = geoms[0] < 0 or geoms[1] < 0
@@ -221,6 +222,7 @@ def measure(model, data, where, counts, kept, flat):
                 return 4
             if kinds[address] == PYRAMIDAL:
                 return 1
+            # Torsion and rolling need six rows; a surface that moves, its velocity.
             if not (superfluous(model, data, where, i, first, end) or immovable(model, data, address)):
                 if min(ints(d.contact + i * where[SIZE] + where[DIM])[0], where[WIDEST]) > 3:
                     directions = 6
@@ -231,6 +233,7 @@ def measure(model, data, where, counts, kept, flat):
                 touching += 1
         first = end
 
+    # Rows that are not of contacts.
     problem, of_rows, joint_width = row_widths(model, data, where)
     if problem != 0:
         return problem
@@ -293,12 +296,14 @@ def fill(model, data, where, kept, to, scratch):
         geoms = ints(contact + where[GEOM])
         first, second = trees_of_contact(model, where, geoms[0], geoms[1])
         set_segments(model, where, first, second, segments[i])
+        # Where it comes from, and its gap; what the single precision of a mesh leaves of one is none.
         kind[i], address[i], source[i] = CONTACT, row, c
         pair[i, 0], pair[i, 1] = geoms[0], geoms[1]
         gap[i], slack[i] = floats(contact + where[DIST])[0], SLACK * smaller_radius(model, geoms)
         if abs(gap[i]) <= grain(model, geoms[0]) + grain(model, geoms[1]):
             gap[i] = 0.0
         spot_in_frame(data, floats(contact + where[POS]), geoms[1], spot[i])
+        # Its rows; directions without friction have none.
         mu = friction[i] = coefficient(contact, where)
         copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
         dim = ints(contact + where[DIM])[0]
@@ -335,6 +340,7 @@ def fill(model, data, where, kept, to, scratch):
         segments[i, 2], segments[i, 3] = segment_of(model, where, first)
         named(data, row, DRY, i, kind, address, source, pair)
         gap[i], slack[i], friction[i] = 0.0, 0.0, 1.0
+        # The added velocity has the inertia of the joint, and just the speed that makes it press so.
         inertia = 1.0 / compliance[row]
         to.starts[m.ntree + extra + 1] = start + 1
         to.mass[entry + extra] = inertia
@@ -485,8 +491,8 @@ def between(data, where, i, k, l, near):
     for c in range(3):
         if abs(n[c] - na[c]) > SAME or abs(n[c] - nb[c]) > SAME:
             return False
-    said = (1.0 - share) * floats(one + where[DIST])[0] + share * floats(two + where[DIST])[0]
-    return floats(here + where[DIST])[0] >= said - SAME * near
+    implied = (1.0 - share) * floats(one + where[DIST])[0] + share * floats(two + where[DIST])[0]
+    return floats(here + where[DIST])[0] >= implied - SAME * near
 
 
 @kernel

@@ -81,6 +81,7 @@ def set_margins(model, data, fixed, scratch):
         else:
             margin[i] = 0.0
             if trees[b] >= 0:
+                # The thinnest side of the geom, and how far it may travel.
                 least = radius[i]
                 for a in range(3):
                     if sizes[3 * i + a] > 0.0:

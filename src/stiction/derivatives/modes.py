@@ -1,4 +1,4 @@
-"""What each contact does, as far as derivatives need it: how its impulse may change, and what must stay zero.
+"""The mode of each contact, as derivatives need it: how its impulse may change, and what must stay zero.
 
 Velocities alone decide the mode. Impulses p̂ and velocities û are those of the normal form (`problems.normal_form`),
 and g is where friction is on the disc, polygon or square of size one:
@@ -53,7 +53,7 @@ INFINITE = np.inf
 
 
 class Outline(NamedTuple):
-    """What friction may be where mu p_n is one: a disc if there are no corners, else a polygon around zero."""
+    """The outline of friction where mu p_n is one: a disc if there are no corners, else a polygon around zero."""
 
     corners: Any  # (k, 2)
     normals: Any  # (k, 2) outward, of its sides
@@ -63,7 +63,7 @@ class Outline(NamedTuple):
 
 @lru_cache(maxsize=64)
 def outline(law: Law, dim: int) -> Outline:
-    """Of a law; dim 2: in the plane."""
+    """The outline of a law; dim 2: in the plane."""
     corners = law.corners(dim)
     if corners is None:
         return Outline(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), 1.0)
@@ -229,6 +229,7 @@ def set_bases(modes, apart, rows, bases):
             may[0, 0] = zero[0, 0] = 1.0
             count = 1
             if mode in (EDGE, FACE):
+                # (1, mu g), of unit length.
                 mu, size = modes.mu[i], 1.0
                 for c in range(d - 1):
                     size += mu * mu * g[c] * g[c]
@@ -247,6 +248,7 @@ def set_bases(modes, apart, rows, bases):
             for k in range(parts(apart, d)):
                 first, end = part_of(k, apart, d)
                 slides = mode == EDGE and length_of(g, first - 1, end - 1) > 0.0
+                # On the brink of sliding it may still change across g; what sticks, along every tangent.
                 if slides and modes.brink[i, k] != 0:
                     count = add_across(g, rows[i], first, end, may, zero, count)
                 for c in range(first, end if not slides else first):

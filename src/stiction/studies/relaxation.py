@@ -17,13 +17,14 @@ matrix I + 1/ε sum of L_iᵀ P_i L_i is regular however many contacts there are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.arrays.compiled import kernel, workspace
 from stiction.arrays.dense import cholesky, cholesky_solve, dot
-from stiction.arrays.layout import cut
+from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import THREE, Three, at
 from stiction.solutions.status import Status
@@ -63,11 +64,11 @@ class ConvexRelaxation:
     def propose(self, problem: ContactProblem, start: NDArray[np.float64] | None) -> ContactProposal:
         white = problem.whitened
         n, m = problem.n, white.free.size
-        work = workspace(m * m + 4 * m + 11 * n, 0)
+        work = workspace(*sizes(n, m))
         impulse = np.zeros((n, 3))
         steps, violation = relaxed(
             white.rows, white.segments.copy(), white.free, white.bias, white.friction.copy(), self.stages,
-            self.tolerance, work.floats, impulse,
+            self.tolerance, *work, impulse,
         )  # fmt: skip
         status = Status.SOLVED if violation <= self.tolerance else Status.MAX_ITERATIONS
         return ContactProposal(status, int(steps), white.impulse(impulse))
@@ -88,14 +89,27 @@ def violation_of(problem: ContactProblem, impulse: NDArray[np.float64], u: NDArr
     return float(np.abs(p - projected).max(initial=0.0))
 
 
+class Iterate(NamedTuple):
+    """Arrays of Newton's method on φ."""
+
+    matrix: Array[Floats, "m", "m"]
+    x: Array[Floats, "m"]
+    trial: Array[Floats, "m"]
+    gradient: Array[Floats, "m"]
+    step: Array[Floats, "m"]
+    centre: Array[Floats, "n", 3]
+    slope: Array[Floats, "n", 5]  # see `respond`
+    fresh: Array[Floats, "n", 3]  # impulses that the motion of the last ones asks for
+
+
+sizes, views = layout(Iterate, "n", "m")
+
+
 @kernel
-def relaxed(rows, segments, free, bias, mu, stages, tolerance, floats, impulse):
+def relaxed(rows, segments, free, bias, mu, stages, tolerance, floats, ints, impulse):
     """Fill `impulse`; returns Newton steps and the violation of the natural map."""
     n, m = len(rows), len(free)
-    matrix, vectors = cut(floats, 0, (m, m)), cut(floats, m * m, (4, m))
-    x, trial, gradient, step = vectors[0], vectors[1], vectors[2], vectors[3]
-    rest = floats[m * m + 4 * m :]
-    centre, slope, fresh = cut(rest, 0, (n, 3)), cut(rest, 3 * n, (n, 5)), cut(rest, 8 * n, (n, 3))
+    matrix, x, trial, gradient, step, centre, slope, fresh = views(n, m, floats, ints)
 
     # Begin at the free motion, without impulses.
     for j in range(m):
@@ -125,7 +139,7 @@ def relaxed(rows, segments, free, bias, mu, stages, tolerance, floats, impulse):
                     trial[j] = x[j] + length * step[j]
                 value = respond(rows, segments, free, bias, mu, trial, centre, epsilon, impulse, slope, gradient)
                 square = dot(gradient, gradient, m)
-                # Near the minimum φ differs by rounding only, and the gradient tells.
+                # Near the minimum φ differs by rounding only; the gradient decides.
                 if value <= before + ARMIJO * length * descent or square <= 0.25 * steep:
                     break
                 length *= 0.5
@@ -175,6 +189,7 @@ def respond(
         y1 = centre[i, 1] - (y1 + bias[i, 1]) / epsilon
         y2 = centre[i, 2] - (y2 + bias[i, 2]) / epsilon
         length = (y1 * y1 + y2 * y2) ** 0.5
+        # It sticks, it is open, or it slides along the boundary of the cone.
         if length <= mu[i] * y0:
             slope[i, 0], slope[i, 4] = 1.0, -1.0
         elif mu[i] * length <= -y0:

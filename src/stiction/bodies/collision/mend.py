@@ -23,12 +23,13 @@ constraints:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated as Array
 
 import numpy as np
 
 from stiction.arrays.compiled import kernel, workspace
-from stiction.arrays.layout import cut
+from stiction.arrays.layout import Floats, Ints, cut, layout
 from stiction.bodies.collision.check import EXACTLY_PARALLEL, FARTHER, check_pairs
 from stiction.bodies.collision.cylinders import (
     MOST,
@@ -60,6 +61,17 @@ THIN = 0.01  # of the smaller radius: a gap that is always checked
 STAGED, LEANING, WHOLE = range(3)
 RIGHT, MENDABLE, MISSED = range(3)  # contacts that MuJoCo has found
 SPARE = np.empty((MOST, 13))  # what is written here is not read again
+
+
+class Replacements(NamedTuple):
+    """Contacts in place of those that MuJoCo found, of `count` at most."""
+
+    rows: Array[Floats, "most", 13]
+    found: Array[Floats, 9]  # scratch of `check_pairs`
+    plan: Array[Ints, "count", 5]
+
+
+replacement_sizes, replacement_views = layout(Replacements, "count", most=f"{MOST} * count")
 
 
 def needs_mending(model: Any) -> bool:
@@ -125,9 +137,7 @@ def mend(model: Any, data: Any, memory: Memory) -> bool:
     count = data.ncon
     if not count:
         return False
-    size = 13 * MOST * count
-    work = workspace(size + 9, 5 * count)
-    rows, plan = cut(work.floats, 0, (MOST * count, 13)), cut(work.ints, 0, (count, 5))
+    rows, found, plan = replacement_views(count, *workspace(*replacement_sizes(count)))
     pairs, doubtful, more = replacements(memory.model, memory.data, memory.where, rows, plan)
     if more:
         some = data.contact[0]
@@ -138,7 +148,7 @@ def mend(model: Any, data: Any, memory: Memory) -> bool:
     if pairs:
         replace(memory.data, memory.where, rows, plan, pairs, more)
     if doubtful:
-        check_pairs(model, data, memory, plan[:pairs], work.floats[size : size + 9])
+        check_pairs(model, data, memory, plan[:pairs], found)
     return bool(pairs)
 
 
