@@ -1,7 +1,7 @@
 """Rigid-body contact with friction, solved exactly and fast, every answer with a certificate.
 
 Names are loaded when they are first used: `import stiction` itself imports neither NumPy nor Numba. Which names there
-are, and where, says `__init__.pyi`, a line each.
+are, and where, is listed in `__init__.pyi`, a line each.
 """
 
 from importlib import import_module as _import_module

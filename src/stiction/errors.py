@@ -1,4 +1,4 @@
-"""What goes wrong, by whose mistake.
+"""Errors and warnings, by whose mistake they are.
 
 `InvalidProblem` and `UnsupportedProblem` are raised before any number is computed: the question cannot be asked, or
 not of this solver. `SolveFailed` is raised after: the question was fair, and no certified answer was found.
@@ -33,7 +33,7 @@ class UnsymmetricMatrix(UserWarning):
 
 
 class NotDifferentiableWarning(UserWarning):
-    """A gradient was asked for where there is none: that of one side is used; the message says why."""
+    """A gradient was asked for where there is none: that of one side is used; the message gives the reason."""
 
 
 class MissingDependency(StictionError, ImportError):

@@ -44,7 +44,7 @@ def wrap(
     ignore: features of its model that are to be ignored, see `Scene`
 
     A step whose contact problem is not solved raises SolveFailed; the environment then is in the state before the
-    failed step and can be reset. `env.unwrapped.contact.report` tells about the last step.
+    failed step and can be reset. `env.unwrapped.contact.report` is the report of the last step.
     """
     bare = getattr(env, "unwrapped", env)
     if isinstance(bare, gymnasium().vector.VectorEnv):
@@ -102,7 +102,7 @@ class Contact:
 
 
 class CompiledContact(Contact):
-    """The same, all steps of an action in one compiled call where that can be; with the same bits.
+    """Contact whose steps of one action are one compiled call where possible, with the same bits.
 
     residual: the worst of the last action's steps; there is no report
     """
@@ -146,7 +146,7 @@ def VectorEnv(
     autoreset_mode: as Gymnasium's `SyncVectorEnv` takes it, by default at the next step
     options: for `gymnasium.make`
 
-    A step whose contact problem is not solved ends its episode: `truncated`, with `info["contact"]`, which says why.
+    A step whose contact problem is not solved ends its episode: `truncated`, with the reason in `info["contact"]`.
     """
     for name, value in (("num_envs", num_envs), ("workers", workers)):
         whole = isinstance(value, int) and not isinstance(value, bool)

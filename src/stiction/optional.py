@@ -135,7 +135,7 @@ def gymnasium() -> ModuleType:
 
 
 def _require(package: str, *modules: str, use: str, extra: str) -> ModuleType:
-    """Import a package and the named modules in it, or say which extra installs it."""
+    """Import a package and the named modules in it, or name the extra that installs it."""
     try:
         for module in modules:
             import_module(f"{package}.{module}")

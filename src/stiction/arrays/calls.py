@@ -257,7 +257,7 @@ function_of = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_obj
 
 
 def named(name: str) -> Any:
-    """What `module:attribute` names."""
+    """The object that `module:attribute` names."""
     module, _, path = name.partition(":")
     found = importlib.import_module(module)
     for attribute in path.split("."):

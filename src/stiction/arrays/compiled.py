@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Reassociation lets sums be vectorized; NaN and infinity keep their meaning, because bounds are infinite.
 FAST_SUMS = {"reassoc", "contract", "nsz"}
-# Divide as IEEE says (no exceptions inside kernels), and without Numba's runtime: an allocation does not compile.
+# Divide as IEEE 754 (no exceptions inside kernels), and without Numba's runtime: an allocation does not compile.
 PLAIN = {"nopython": True, "boundscheck": None, "error_model": "numpy", "_nrt": False}
 
 

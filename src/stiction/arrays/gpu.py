@@ -43,7 +43,7 @@ if not SIMULATED:
     from numba.cuda.serialize import dumps
 
     class Toolbox:
-        """What `built` hands to those who make intrinsics."""
+        """The toolbox that `built` hands to makers of intrinsics."""
 
         intrinsic, cgutils = staticmethod(intrinsic), cgutils
         make_array, populate_array = staticmethod(make_array), staticmethod(populate_array)
@@ -120,7 +120,7 @@ class GpuCache:
         return None if folder is None else str(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What an earlier process compiled; None if there is none that can be read."""
+        """The code that an earlier process compiled; None if there is none that can be read."""
         target_context.refresh()  # what is unpickled refers to types that this registers
         name, key = self.filed(sig, target_context.codegen())
 

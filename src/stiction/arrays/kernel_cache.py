@@ -5,7 +5,7 @@ There is one file a kernel and kinds of arguments:
     <base>/<hash of all sources that hold kernels>/<hash of versions and processor>/<kernel>-<hash of the kinds>.kernel
 
 The base is the first that can be written of `NUMBA_CACHE_DIR`, the package's own `__pycache__` and the user's cache
-folder. A file holds a checksum, a line that tells what it is, and the machine code as a compiler writes it (an object
+folder. A file holds a checksum, a line that describes it, and the machine code as a compiler writes it (an object
 file); it appears whole or not at all. Whatever goes wrong here costs a compilation and one `RuntimeWarning`, never an
 answer.
 """

@@ -178,7 +178,7 @@ def left(where: str, place: dict[str, str]) -> str:
 
 
 def given(fields: list[Field]) -> list[str]:
-    """What is handed to `views` of records with these fields, by names that are those of no length."""
+    """Arguments of `views` for records with these fields, by names that no length has."""
     found = []
     for field in fields:
         if field.where == "given":

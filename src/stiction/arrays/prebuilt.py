@@ -29,7 +29,7 @@ LEVELS = {
 
 
 class Library:
-    """What was built for this processor: the table by kernel, and the code."""
+    """The kernels built for this processor: their table, and the code."""
 
     def __init__(self, path: Path, table: dict[str, dict[str, list[Any]]]) -> None:
         self.table, self.code = table, ctypes.CDLL(str(path))
@@ -64,7 +64,7 @@ def library() -> Library | None:
 
 
 def processor() -> set[str]:
-    """What this processor can do, in Linux's words; nothing elsewhere."""
+    """Features of this processor, by Linux's names; none elsewhere."""
     try:
         with open("/proc/cpuinfo") as file:  # noqa: PTH123
             return next((set(line.split()) for line in file if line.startswith("flags")), set())

@@ -35,5 +35,5 @@ def source_files() -> list[str]:
 
 
 def unusual() -> list[str]:
-    """What was set of these."""
+    """Those of these settings that are set."""
     return [name for name in UNUSUAL if os.environ.get(f"NUMBA_{name}")]

@@ -57,6 +57,6 @@ class Probe:
         mj.mj_makeConstraint(model, data)
 
     def press(self, position: NDArray[np.float64], velocity: NDArray[np.float64], time: float) -> None:
-        """The same, and all forces but those of constraints."""
+        """Kinematics, and all forces but those of constraints."""
         self.data.qpos[:], self.data.qvel[:], self.data.time = position, velocity, time
         smooth(self.model, self.data, self.mended)

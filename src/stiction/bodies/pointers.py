@@ -27,7 +27,7 @@ def pointer_to(name: str, toolbox: Any) -> Any:
 
 
 def pointer(compiled: str, written: Any) -> Any:
-    """What kernels call: compiled the intrinsic, else a pointer of ctypes, which is indexed in the same way."""
+    """The pointer that kernels use: compiled the intrinsic, else one of ctypes, which is indexed in the same way."""
     kind = ctypes.POINTER(written)
     return built(partial(pointer_to, compiled), lambda address: ctypes.cast(int(address), kind))
 

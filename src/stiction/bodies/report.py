@@ -223,5 +223,5 @@ EQUALITIES = {
     int(mj.mjtEq.mjEQ_JOINT): "joint",
     int(mj.mjtEq.mjEQ_TENDON): "tendon",
 }
-# What MuJoCo sets where a file says nothing.
+# MuJoCo's defaults.
 STANDARD: dict[str, Any] = {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0), "impratio": 1.0}

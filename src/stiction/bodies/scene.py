@@ -133,7 +133,7 @@ class Scene:
         return cls(spec.compile(), **options)
 
     def report(self) -> Report:
-        """What of the scene is used, ignored and refused."""
+        """A report of what is used, ignored and refused."""
         return inspect(self.model, self.ignore)
 
     def check(self) -> None:

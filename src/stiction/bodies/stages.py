@@ -32,7 +32,7 @@ def smooth(model: Any, data: Any, memory: Memory | None = None, acts: bool = Tru
 
 
 def before_control(model: Any, data: Any, memory: Memory | None = None, search: int = STAGED) -> int:
-    """What does not depend on controls and applied forces, as in `mj_step1`; search: as in `mended_step1`."""
+    """The stages that do not depend on controls and applied forces, as in `mj_step1`; search: as in `mended_step1`."""
     if memory is None:
         step1(model, data)
         return search
@@ -40,7 +40,7 @@ def before_control(model: Any, data: Any, memory: Memory | None = None, search: 
 
 
 def after_control(model: Any, data: Any, acts: bool = True) -> None:
-    """What does: forces of actuators, and the acceleration without constraints."""
+    """The stages that do: forces of actuators, and the acceleration without constraints."""
     if acts:
         actuation(model, data)
     acceleration(model, data)

@@ -77,7 +77,7 @@ def check_sizes(image: NDArray[np.uint8]) -> None:
     """Raise if the sizes in front of a binary model promise more than follows: MuJoCo takes memory by them, unasked.
 
     The form begins with five int32, the third of which counts the int64 sizes that follow; they have the order of the
-    first fields of mjModel. What arrays belong to them MuJoCo's own description says.
+    first fields of mjModel. MuJoCo's own description lists the arrays that belong to them.
     """
     from importlib import import_module
 

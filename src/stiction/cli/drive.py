@@ -22,7 +22,7 @@ DRIVING = Group("Driving")
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Driving:
-    """What pushes the scene, and from where it starts."""
+    """Controls of the scene, and where it starts."""
 
     ctrl: Annotated[
         tuple[str, ...],

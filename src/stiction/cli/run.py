@@ -315,7 +315,7 @@ def open_outputs(
     theme: str,
     looks: dict[str, Any],
 ) -> Callable[[Report, float], None] | None:
-    """What to call after each step; None if nothing is to be kept. `outputs` closes everything, however a run ends."""
+    """A function to call after each step; None if nothing is kept. `outputs` closes everything, however a run ends."""
     recorder: Any = None
     logger: Any = None
     if record is not None:

@@ -1,4 +1,4 @@
-"""What `run`, `view` and `doctor` have in common: which scene, under which law, solved and stepped how."""
+"""Options that `run`, `view` and `doctor` share: which scene, under which law, solved and stepped how."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Stepping:
         return self.checked(driving)(reading.scene(scene))
 
     def checked(self, driving: Driving | None = None) -> Callable[[Any], Simulation]:
-        """What makes a simulation of a scene that is loaded; words are checked first."""
+        """A function that makes a simulation of a loaded scene; words are checked first."""
         law, viscosity = words.law(self.law)
         stepper = words.stepper(self.stepper, viscosity)
         if self.on_failure != "raise":

@@ -101,7 +101,7 @@ def sweep(
 
 
 class Given(NamedTuple):
-    """What all cases have in common; it is sent to workers."""
+    """Data that all cases share; it is sent to workers."""
 
     scene: str
     seconds: float

@@ -1,1 +1,1 @@
-"""What changes with what: derivatives of certified answers, and kinks, where there are none."""
+"""Derivatives of certified answers, and kinks, where there are none."""

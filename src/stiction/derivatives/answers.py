@@ -190,7 +190,7 @@ def at_contacts(given, work, s, a, y, left, pushing, here, p, u):
 
 @kernel
 def solve_transposed(given, loops, lowest, x, p, u, r, e, f, memory):
-    """What an answer is worth: gradients by momentum r, contact velocities e and contact impulses f.
+    """Gradients of a function of the answer by momentum r, contact velocities e and contact impulses f.
 
     x: (m,) gradient by whitened velocities; p, u: (n, d) by impulses and velocities of contacts, in the normal form
     """

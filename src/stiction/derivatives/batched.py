@@ -47,7 +47,7 @@ class Task(Protocol):
     """A function of arrays with gradients, all of them NumPy's."""
 
     def shapes(self, given: Sequence[Shape]) -> list[Shape]:
-        """Of the results, from those of the arrays."""
+        """Shapes of the results, from those of the arrays."""
 
     def answers(self, arrays: Sequence[Array]) -> tuple[list[Array], Sequence[Any]]:
         """The results, and the solutions that they come from."""
@@ -107,7 +107,7 @@ class BoxTask:
 def contact_task(
     where: str, problem: ContactProblem, solver: Any, tolerance: float, strict: bool, given: dict[str, Any]
 ) -> ContactTask:
-    """The task of these arguments, or InvalidProblem that says what is missing."""
+    """The task of these arguments; InvalidProblem names what is missing."""
     if not given:
         raise InvalidProblem(f"{where}: give at least one of {', '.join(VARYING)}")
     shapes_of(problem)
@@ -115,7 +115,7 @@ def contact_task(
 
 
 def shapes_of(problem: ContactProblem) -> dict[str, tuple[int, ...]]:
-    """Of the data that may vary."""
+    """Shapes of the data that may vary."""
     if problem.mass is None:
         raise InvalidProblem("contact: a problem in Delassus form has no velocities; pose it with its mass")
     n, m = problem.n, problem.m

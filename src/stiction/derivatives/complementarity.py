@@ -97,7 +97,7 @@ class LCPDerivatives:
 
     @cached_property
     def residual(self) -> float:
-        """What the linear system leaves over, relative to its terms, for changes of every entry of q."""
+        """Residual of the linear system, relative to its terms, for changes of every entry of q."""
         return self.left_over(self.by_q, -np.eye(self.problem.n))
 
     def jvp(self, direction: LCPChange | Mapping[str, Any]) -> LCPResponse:

@@ -57,7 +57,7 @@ class Derivatives:
 
     @property
     def modes(self) -> Modes:
-        """Of contacts, by velocities alone."""
+        """Modes of the contacts, from velocities alone."""
         return self.examined.work.modes
 
     @property
@@ -122,7 +122,7 @@ class Derivatives:
 
     @cached_property
     def residual(self) -> float:
-        """What the linear system leaves over, relative to its terms, for changes of every free velocity."""
+        """Residual of the linear system, relative to its terms, for changes of every free velocity."""
         return self.columns("free").residual
 
     def columns(self, name: str) -> Response:

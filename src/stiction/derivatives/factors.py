@@ -64,7 +64,7 @@ class Side(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Of a factorization."""
+    """Scratch arrays of a factorization."""
 
     columns: Array[Floats, "width", "most"]
     chosen: Array[Floats, "width", "most"]

@@ -1,6 +1,6 @@
 """Derivatives of contact: the implicit function theorem on the active modes.
 
-A certified answer satisfies, with what `modes` and `system` say of the active modes,
+A certified answer satisfies, with the active modes of `modes` and `system`,
 
     M dv = M dv_free - dM (v - v_free) + dLᵀ p + Lᵀ dp + dJᵀ p_j + Jᵀ dp_j
     J dv + dJ v + djoint_rate = 0
@@ -15,8 +15,8 @@ contacts (under `Viscous` also -dviscosity u_t, and if explicit -viscosity (T dv
 as the problem has them, and `friction` stands for all coefficients of a contact, their ratios fixed.
 
 Redundant contacts are the normal case. Their rows B have fewer motions than rows, so dv is determined and dp need not
-be: `impulse` is then the smallest change that makes the motion, and `determined` says of which contacts it is the only
-one. Rates of redundant contacts cannot change one by one without opening some of them: such a direction is a kink of
+be: `impulse` is then the smallest change that makes the motion, and `determined` lists contacts where no other does.
+Rates of redundant contacts cannot change one by one without opening some of them: such a direction is a kink of
 its own. `by_gap_rate` and the gradient of `vjp` are right for all changes that keep the contacts closed (a body that is
 lifted or turned as a whole), and `jvp` refuses the others.
 """
@@ -98,7 +98,7 @@ class Forcing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What derivatives of a solution are made of: the normal form, the modes, the factored system."""
+    """The parts of a solution's derivatives: the normal form, the modes, the factored system."""
 
     problem: ContactProblem
     solution: ContactSolution
@@ -156,7 +156,7 @@ class Ground:
         rows: Any = None, joints: Any = None, viscosity: Any = None, offset: Any = None, delassus: Any = None,
         impulse: Any = None, momentum: Any = None, tangent_rate: Any = None,
     ) -> Forcing:  # fmt: skip
-        """What changes of the data do; each with a column for every direction.
+        """The effect of changes of the data, each with a column for every direction.
 
         impulse: of another way of sharing the load; momentum: (m, columns) M dv_free and -dM (v - v_free) at once
         """

@@ -140,7 +140,7 @@ def inner_sides(shape: Outline, size: int) -> tuple[Array, Array]:
 
 
 def given_of(problem: ContactProblem, solution: ContactSolution, small: Array) -> Given:
-    """What kernels read, in contiguous arrays."""
+    """The arrays that kernels read, contiguous."""
     white, law = problem.whitened, problem.law
     slip = UNKNOWN if problem.slip is None else problem.slip
     viscosity = problem.friction if problem.viscosity is None else problem.viscosity

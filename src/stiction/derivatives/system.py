@@ -50,7 +50,7 @@ class System:
 
     @classmethod
     def examined(cls, given: Given) -> System:
-        """Of the modes that velocities tell, at the solution's own impulses."""
+        """The system of the modes that follow from the velocities, at the solution's own impulses."""
         n, d, width = given.rows.shape
         shape = n, d, int(given.trees[-1]), width
         floats, ints = work_sizes(*shape)
@@ -59,7 +59,7 @@ class System:
         return system
 
     def with_modes(self, dependent: float = DEPENDENT, **changes: Any) -> System:
-        """Of other modes, or impulses, that are arrays of `work.modes` or `impulse`."""
+        """The system of other modes or impulses, which are arrays of `work.modes` or `impulse`."""
         floats, ints = self.buffers
         other = System(self.given, self.shape, floats.copy(), ints.copy())
         for name, value in changes.items():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Whitening(NamedTuple):
-    """Of a problem; one in Delassus form is its normal form already."""
+    """The whitening of a problem; one in Delassus form is its normal form already."""
 
     problem: ContactProblem
 

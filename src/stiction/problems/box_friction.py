@@ -155,11 +155,11 @@ class BoxForm:
         return np.ascontiguousarray(p.reshape(3, self.n).T)
 
     def _opposing(self, side: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What tangents that nothing moves oppose their velocity with."""
+        """Impulses of tangents that nothing moves, against their velocity."""
         return -np.sign(self.offset[:, 1:].T.ravel()) * side
 
     def shifted(self, added: NDArray[np.float64]) -> BoxForm:
-        """The same with other contact velocities."""
+        """The form with other contact velocities."""
         form = dataclasses.replace(self, offset=self.offset + added)
         vars(form)["response"] = self.response  # what was computed stays
         return form

@@ -1,4 +1,4 @@
-"""What is checked of the data of a contact problem, once, when it is made; messages name the field and the entry."""
+"""Checks of the data of a contact problem, once, when it is made; messages name the field and the entry."""
 
 from __future__ import annotations
 

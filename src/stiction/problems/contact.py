@@ -372,7 +372,7 @@ class ContactProblem:
 
     @cached_property
     def posed(self) -> Posed:
-        """What kernels read of it, with the mass flat; not in Delassus form."""
+        """The problem as kernels read it, with the mass flat; not in Delassus form."""
         from stiction.problems.normal_form import Posed
 
         assert self.mass is not None
@@ -464,7 +464,7 @@ def with_ratio(problem: ContactProblem, ratio: Any) -> ContactProblem:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same, as a view that cannot be written to."""
+    """A view of the array that cannot be written to."""
     if array.flags.writeable:
         array = array.view()
         array.flags.writeable = False

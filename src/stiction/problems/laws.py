@@ -2,7 +2,7 @@
 
 All share the normal law 0 <= p_n ⊥ u_n >= 0. u is the relative velocity at the contact, p the impulse on body 2.
 
-A law is a frozen object of options that says all that others need to know of it: its kind, its numbers for kernels,
+A law is a frozen object of options with all that others need to know of it: its kind, its numbers for kernels,
 and the outline of what friction may be. A new one is a class here, a line in LAWS, WORDS and SHOWN, its case in the
 judge (`solutions.contact_laws.tangential`), and its kind in the contracts of the solvers that take it.
 """
@@ -56,9 +56,9 @@ class LawNumbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Law:
-    """What all laws have.
+    """The base of all laws.
 
-    kind: how solvers tell laws apart, one of KINDS: "cone" and "pyramid" are both Coulomb's
+    kind: by which solvers distinguish laws, one of KINDS: "cone" and "pyramid" are both Coulomb's
     bounded: whether friction is at most mu p_n, in some sense, and opposes the sliding
     viscous: whether it needs a viscosity
     """

@@ -1,4 +1,4 @@
-"""What stands because of friction, and what falls in a row: a house of cards, an arch, dominoes."""
+"""Buildings that stand by friction, or fall in a row: a house of cards, an arch, dominoes."""
 
 from __future__ import annotations
 

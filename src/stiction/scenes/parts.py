@@ -1,7 +1,7 @@
 """Parts of which the named scenes are made: a `NamedScene`, boxes and feet and planes, and checks of parameters.
 
 Lengths in m, masses in kg, angles in radians, z upwards. Geometry is exact: what touches has a gap of zero up to
-rounding, and nothing overlaps. Every geom of a scene has the same friction unless a scene says otherwise, because
+rounding, and nothing overlaps. Every geom of a scene has the same friction unless a scene sets another, because
 MuJoCo takes the larger one of two.
 """
 

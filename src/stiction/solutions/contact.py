@@ -50,7 +50,7 @@ UNKNOWN.flags.writeable = False
 
 
 class Mode(IntEnum):
-    """What a contact does."""
+    """The state of a contact."""
 
     OPEN = 0
     STICK = 1
@@ -237,7 +237,7 @@ def judge_apart(
     impulse: NDArray[np.float64],
     joint_impulse: NDArray[np.float64],
 ) -> tuple[ContactCertificate, NDArray[np.float64], NDArray[np.int64]]:
-    """The same for a problem without trees that falls apart: island by island; what has no contact is one of them."""
+    """Certify a problem without trees island by island; velocities without contact are one of the islands."""
     from stiction.problems.islands import rest
     from stiction.problems.normal_form import ROUNDED
 

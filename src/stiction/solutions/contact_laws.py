@@ -537,7 +537,7 @@ def onto_disc(y, radius):
 
 @kernel
 def onto_discs(y, radius):
-    """The same with a disc for sliding, one for spin and one for rolling."""
+    """The nearest point of three discs: of sliding, spin and rolling."""
     slide, spin, roll = math.sqrt(slide_dot(y, y)), math.sqrt(spin_dot(y, y)), math.sqrt(roll_dot(y, y))
     return times_each(
         by_parts(

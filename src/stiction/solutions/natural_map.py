@@ -56,7 +56,7 @@ def denoised(H: Matrix, vectors: Matrix, z: Vector) -> Vector:
 
 
 class Judging(NamedTuple):
-    """What the judge writes to."""
+    """Scratch arrays of the judge."""
 
     size: Array[Floats, "n"]  # how much of each row's terms counts
     worth: Array[Floats, "n"]  # of the given numbers in each row

@@ -32,13 +32,13 @@ def side(column: int) -> str:
 
 
 def variables(title: str, z: Any, w: Any) -> str:
-    """Of a complementarity problem."""
+    """The table of a complementarity problem."""
     rows = [[str(i), f"{z[i]:.6g}", f"{w[i]:.6g}"] for i in range(min(len(z), MOST))]
     return table(title, ("index", "z", "w = H z + q"), rows, len(z) - MOST)
 
 
 def contacts(title: str, solution: Any) -> str:
-    """Of a contact problem: impulses and velocities, the strongest first."""
+    """The table of a contact problem: impulses and velocities, the strongest first."""
     from stiction.solutions.contact import Mode
 
     order = np.argsort(-solution.impulse[:, 0], kind="stable")

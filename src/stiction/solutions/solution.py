@@ -1,4 +1,4 @@
-"""What a solve returns: an answer, its certificate, and the evidence if there is none."""
+"""The result of a solve: an answer, its certificate, and the evidence if there is none."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def least_squares(rows: Rows, asked: Array, softness: Array) -> tuple[Array, Arr
 
 
 def demands(problem: ContactProblem) -> Array:
-    """What normal and bilateral rows ask for, in m/s: to separate, or to move, at least or at this speed."""
+    """The speeds that normal and bilateral rows ask for, in m/s: to separate at least, or to move, at this speed."""
     return -np.concatenate([problem.gap_rate, problem.joint_rate])
 
 
@@ -106,7 +106,7 @@ def contradict(problem: ContactProblem) -> bool:
 
 
 def still(problem: ContactProblem) -> ContactProblem:
-    """The same without anything taken back."""
+    """The problem with nothing taken back."""
     rate = np.maximum(problem.gap_rate, 0.0)
     return problem.replace(gap_rate=rate, joint_rate=np.zeros(len(problem.joint_rate)))
 
@@ -122,7 +122,7 @@ class TakenBack(NamedTuple):
 def take_back(
     problem: ContactProblem, found: Constraints, velocity: Array, dt: float, recovery: float, most: float
 ) -> TakenBack:
-    """What can be taken back of overlaps and joint errors beside these velocities, the largest at `recovery`.
+    """Take overlaps and joint errors back as far as possible beside these velocities, the largest at `recovery`.
 
     most: of (w · M w)^½, so that what is all but out of reach throws nothing
     """
@@ -155,7 +155,7 @@ def take_back(
 
 
 def names_of(model: Any, data: Any, found: Constraints, taken: TakenBack) -> tuple[str, ...]:
-    """What contradicts what, in the model's words, each once."""
+    """Names of the contacts and joints that contradict each other, each once."""
     mj = mujoco()
 
     def name(kind: Any, number: int) -> str:

@@ -87,7 +87,7 @@ def alone(data: Any) -> Iterator[None]:
 
 
 class Engine:
-    """What one simulation keeps between steps: MuJoCo's memory, and the impulses to begin the next solve from.
+    """The memory of one simulation between steps: MuJoCo's own, and the impulses to begin the next solve from.
 
     model: the user's; shadow: ours, which MuJoCo's functions are called with (`bodies.shadow`)
     """
@@ -187,7 +187,7 @@ class Engine:
             self.memory.where[WIDEST] = taken
 
     def refresh(self) -> None:
-        """The same under the controls as they are; what must not enter a step is refused."""
+        """Look without asking for control; a state that must not enter a step is refused."""
         self.check_inputs()
         self.search = before_control(self.shadow, self.data, self.mended, self.search)
         after_control(self.shadow, self.data, self.acts)

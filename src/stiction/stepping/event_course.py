@@ -211,7 +211,7 @@ class Course(Motion):
         return self.report_of(solution, potential, kinetic)
 
     def finish(self, moment: Moment, begin: float, potential: float, kinetic: float, why: str) -> Report:
-        """What is left of the step, at velocity level."""
+        """The rest of the step, at velocity level."""
         found, left, dt, nv = moment.found, self.left, self.dt, self.model.nv
         self.notes.append(f"{why}: the last {left:.3g} s at velocity level")
         most = self.options.recovery

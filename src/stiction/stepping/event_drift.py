@@ -1,4 +1,4 @@
-"""What integration adds up, taken back: contacts that bear stay closed, those that stick do not creep.
+"""Drift of the integration, taken back: contacts that bear stay closed, those that stick do not creep.
 
 Forces keep N a + Ṅv = 0 at the beginning of a piece of motion; at its end gaps and velocities are off by what the
 method of integration leaves. The nearest positions and velocities, in the metric of the mass, at which they are not:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stiction.contacts.gather import Constraints
     from stiction.problems.contact import ContactProblem
 
-DEPENDENT = (1e-12, 1e-8, 1e-4)  # eigenvalues, over the largest, of rows that say nothing new, tried in turn
+DEPENDENT = (1e-12, 1e-8, 1e-4)  # eigenvalues, over the largest, of dependent rows, tried in turn
 FARTHER = 10.0  # times the largest error: how far a contact may move when errors are taken back
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from stiction.solutions.contact import ContactSolution
 
 STRAIGHT = 1e-9  # part of the free accelerations below which the bending of tangents is left out
-DEPENDENT = 1e-9  # singular values, over the largest, of tangents that say nothing new
+DEPENDENT = 1e-9  # singular values, over the largest, of dependent tangents
 
 
 class Forces(NamedTuple):

@@ -45,7 +45,7 @@ _probes: WeakKeyDictionary[Engine, Probe] = WeakKeyDictionary()
 
 
 class Moment(NamedTuple):
-    """What is known at the beginning of a piece of motion.
+    """The state at the beginning of a piece of motion.
 
     found: all contacts near; chosen: numbers of those that bear; bearing: those contacts
     mass: blocks without dampers; v: velocities; u: (n, 3) of all contacts

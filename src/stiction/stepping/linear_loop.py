@@ -50,7 +50,7 @@ _places: WeakKeyDictionary[Engine, NDArray[np.int64]] = WeakKeyDictionary()
 
 
 class Differenced(NamedTuple):
-    """What the loop writes, a row for each entry of state and control."""
+    """The results of the loop, a row for each entry of state and control."""
 
     momentum: Array  # (columns, m)
     velocity: Array  # (columns, n, d) at contacts
@@ -59,7 +59,7 @@ class Differenced(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The same, beside the present state on one side."""
+    """Results beside the present state, on one side."""
 
     momentum: Any  # (m,)
     velocity: Any  # (n, d)
@@ -296,7 +296,7 @@ def seen(model, data, where, found, room, memory, posing, side):
 
 @kernel
 def look(model, data, where, room, memory, posing, side):
-    """Fill the room, and say what its constraints are at the answer."""
+    """Fill the room; record the constraints at the answer."""
     fill(model, data, where, memory.kept, room, memory.scratch)
     here(room, memory, posing, side)
 

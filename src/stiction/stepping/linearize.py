@@ -4,17 +4,17 @@
 
 A step is smooth stages of MuJoCo's, one contact problem, and a motion. The smooth stages and the geometry of contacts
 are differenced: MuJoCo computes mass, forces, contacts and their rows beside the present state, once or twice for each
-entry of x and u, and no contact problem is solved there. What the differences say of the data of the contact problem
+entry of x and u, and no contact problem is solved there. The differences of the data of the contact problem
 
     d(M, v_free, rows, gap_rate, joints, joint_rate)  →  d(v⁺, p, p_j)
 
-goes through the derivatives of the one that was solved (`derivatives.ground`), all columns at once. The motion, and
+go through the derivatives of the one that was solved (`derivatives.ground`), all columns at once. The motion, and
 sensors, are MuJoCo's again. Velocities do not move contacts, and controls no body: only the stages that they enter
 are computed anew. Where nothing needs Python in between, all of it is one compiled loop (`stepping.linear_loop`); what
 is below does the same for sensors, activations and callbacks, and for columns in which contacts come, go or jump.
 
 Where contact is at a kink, or its motion is not determined, A and B are those of one of the modes that meet there, or
-the smallest: `reason` and `kinks` say so. A contact whose place jumps as bodies move (an edge that rolls over a face)
+the smallest: `reason` and `kinks` show it. A contact whose place jumps as bodies move (an edge that rolls over a face)
 is listed in `jumps`; the smaller of its one-sided differences is taken. Contacts that hold a body in more ways than it
 can move must open or slide as soon as it is displaced: `tied` lists the entries of the state for which they do.
 """
@@ -276,7 +276,7 @@ class Differences:
         return self.matched(self.room)
 
     def data_of(self, found: Constraints) -> Data:
-        """What `pose` makes of constraints."""
+        """The problem that `pose` makes of constraints."""
         gap_rate = np.empty(found.n)
         set_rates(found, self.dt, self.recovery, NONE, NONE, gap_rate)
         joints, joint_rate = np.empty((len(found.joint_gap), len(found.free))), np.empty(len(found.joint_gap))
@@ -311,7 +311,7 @@ class Differences:
     def forced(
         self, derivatives: Derivatives, places: list[tuple[str, int]], sensors: bool
     ) -> tuple[Forcing, dict[tuple[str, int, float], Array]]:
-        """What enters the derivatives of the contact problem, a column for each place; rates of activations."""
+        """Inputs of the derivatives of the contact problem, a column for each place; rates of activations."""
         ground, engine = derivatives.ground, self.engine
         if sensors or ground.explicit or not can_difference(engine, self.anew):
             change, rates = self.changes(derivatives, places)

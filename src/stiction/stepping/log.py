@@ -17,7 +17,7 @@ The contacts of step k are the rows first[k] to first[k + 1] of
     contact_force   (rows, 3) n, t1, t2 in N on the second geom's body
     contact_mode    (rows,) 0 open, 1 stick, 2 slide
 
-and `scene`, `law`, `solver`, `stepper`, `timestep` say what was run. `.npz` holds these arrays by these names;
+and `scene`, `law`, `solver`, `stepper`, `timestep` record what was run. `.npz` holds these arrays by these names;
 `.parquet` (with pyarrow) has one row a step, the contacts in list columns `contact_first`, `contact_second` (names),
 `contact_gap`, `contact_normal`, `contact_tangent1`, `contact_tangent2`, `contact_mode`.
 
@@ -114,7 +114,7 @@ class Log:
             self.due = time.monotonic() + EVERY
 
     def record(self, begin: int = 0) -> Record:
-        """What was collected, from a step on."""
+        """The collected arrays, from a step on."""
         end = self.count
         rows = slice(int(self.first[begin]), int(self.first[end]))
         simulation = self.simulation
@@ -176,7 +176,7 @@ def sliding(found: Constraints, near: NDArray[np.int64], velocity: Array) -> Arr
 
 
 def longer(array: NDArray[Any], least: int = 0) -> NDArray[Any]:
-    """The same with room for twice as much."""
+    """A copy of the array with room for twice as much."""
     room = np.empty((max(2 * len(array), least + least // 2), *array.shape[1:]), array.dtype)
     room[: len(array)] = array
     return room

@@ -32,7 +32,7 @@ ABOUT = ("scene", "law", "solver", "stepper", "timestep")
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What a log holds; the docstring of `stepping.log` has units and shapes."""
+    """The arrays of a log; the docstring of `stepping.log` has units and shapes."""
 
     scene: str
     law: str

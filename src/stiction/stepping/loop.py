@@ -56,7 +56,7 @@ BEGIN, MAKE = range(8, 10)
 # Numbers about a rollout: addresses of shadow, data, its sensor data, the arena's size and use; counts and flags.
 SHADOW, DATA, SENSED, ARENA, USED, CONTROLS, STATES, SENSES, ACTS, JOINED, SPEC, PHYSICS, WARM = range(13)
 PHYSICS_SPEC = int(mj.mjtState.mjSTATE_FULLPHYSICS)
-ENDED, REFUSED, CROWDED = -1, -2, -3  # why the loop returned, unless the status of a step says it
+ENDED, REFUSED, CROWDED = -1, -2, -3  # why the loop returned, unless the status of a step is the reason
 
 
 def can_loop(engine: Engine, law: Law, stepper: Any) -> bool:
@@ -70,7 +70,7 @@ def can_loop(engine: Engine, law: Law, stepper: Any) -> bool:
 
 
 class Trajectory(NamedTuple):
-    """What goes into the steps, and what comes out, step by step."""
+    """Inputs and outputs of the steps, step by step."""
 
     control: Any
     state: Any

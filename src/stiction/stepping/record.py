@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Record(NamedTuple):
-    """What a step read, the problem that it posed, and the answer."""
+    """The constraints that a step gathered, the problem that it posed, and the answer."""
 
     constraints: Constraints
     gap_rate: Array[Floats, "n"]
@@ -93,7 +93,7 @@ class Step:
 
     @property
     def kept(self) -> tuple[int, int]:
-        """What the next step knows of this one besides: WAIT and PACE (`stepping.fused`)."""
+        """Numbers for the next step: WAIT and PACE (`stepping.fused`)."""
         return int(self.ints[WAIT]), int(self.ints[PACE])
 
     def problem(self, law: Law, arrays: Record | None = None) -> ContactProblem:

@@ -86,7 +86,7 @@ def rollout(
     control: ([nbatch or 1], [nstep or 1], ncontrol); none: all controls are zero
     control_spec: what the rows of `control` are, of `mjtState`
     skip_checks: take arrays as they are, of full size and contiguous; state, sensordata and nstep must be given
-    nstep: number of steps, if the arrays do not say it
+    nstep: number of steps, if it does not follow from the arrays
     state, sensordata: arrays to write to
     workers: threads; by default as many as there are data, or one for each processor if there is one data
     on_failure: at a step that is not certified, "raise"; "stop" this trajectory, which stays where it is, while the
@@ -428,6 +428,6 @@ class Roller:
 
 
 def located(error: SolveFailed | InvalidScene, k: int, t: int) -> StictionError:
-    """The same error with the trajectory and the step that it happened in."""
+    """The error with the trajectory and the step that it happened in."""
     error.add_note(f"in trajectory {k}, at step {t}")
     return error

@@ -1,4 +1,4 @@
-"""What a saved simulation holds beside its model and state, and how it is checked before anything is made of it.
+"""The contents of a saved simulation beside its model and state, checked before anything is made of them.
 
 Laws, solvers and steppers are written by name and options, and only those of the package can be named. A hash of all
 arrays tells whether they are those that were saved; files of older versions have none, and are believed as far as their
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "stiction-simulation", 1
 SOLVERS: dict[str, Any] = {each.__name__: each for each in (Auto, *ALL)}
 STEPPERS: dict[str, Any] = {each.__name__: each for each in (TimeStepping, EventDriven, FirstOrder)}
-COUNTS = 12  # numbers that say how much the two flat arrays hold; before torsion 10, before moving surfaces 11
+COUNTS = 12  # lengths of what the two flat arrays hold; before torsion 10, before moving surfaces 11
 RETIRED = {"ConeNewton": ("max_pyramids", "last_cycles")}  # options that older files have: `Auto` does this now
 MOST = 1 << 30  # of a count, so that products of counts do not overflow
 
@@ -101,7 +101,7 @@ def arrays_of(found: Constraints) -> dict[str, NDArray[Any]]:
 
 
 def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.float64], tuple[int, int]]:
-    """What `Step.of` needs to make the last step, if the arrays are as large as `counts`: kernels do not check that."""
+    """Arguments of `Step.of` for the last step, if the arrays are as large as `counts`: kernels do not check that."""
     kinds = {"counts": np.int64, "floats": np.float64, "ints": np.int64}
     counts, floats, ints = (fields[name] for name in kinds)
     for name, kind in kinds.items():

@@ -104,7 +104,7 @@ class Simulation:
         workers: int | None = None,
         on_failure: str = "raise",
     ) -> Rollouts:
-        """What would come of these controls from here, see `st.rollout`; the simulation itself does not move.
+        """Trajectories under these controls from here, see `st.rollout`; the simulation itself does not move.
 
         control: ([nbatch or 1], [nstep or 1], nu); none: controls stay as they are
         """

@@ -45,7 +45,7 @@ def step(
 
 
 def step1(model: Any, data: Any, *, ignore: tuple[str, ...] = ()) -> None:
-    """What a step needs before controls and applied forces are known, as `mj_step1`: `step2` goes on from there.
+    """The part of a step before controls and applied forces are known, as `mj_step1`: `step2` goes on from there.
 
     Positions of bodies, contacts, sensors of position and velocity can be read in between, and `data.ctrl`,
     `qfrc_applied` and `xfrc_applied` be set from them. Positions and velocities are not to be changed in between.

@@ -134,7 +134,7 @@ def judged(problem: st.ContactProblem, found: Any) -> float:
 
 
 def definite(problem: st.ContactProblem) -> tuple[Array, Array]:
-    """A and b; what is added to A makes it definite and leaves no zeros to skip: elimination takes what n tells."""
+    """A and b; A is made definite, without zeros that elimination could skip: its time depends on n alone."""
     lcp = program(problem).lcp()
     return lcp.M + 1e-3 * np.eye(lcp.n) + 1e-6, lcp.q.copy()
 
@@ -180,7 +180,7 @@ def drive(kind: str, place: int, seed: int) -> tuple[Any, ...]:
 
 
 def counted(trace: str) -> tuple[int, int, int]:
-    """Drives, contacts given up and tries, as the solver tells them."""
+    """Drives, contacts given up and tries, from the solver's trace."""
     drives, given_up, _, tries = map(int, re.findall(r"\d+", trace))
     return drives, given_up, tries
 

@@ -1,4 +1,4 @@
-"""What a paper claims, and what was found."""
+"""The claims of a paper, and the findings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Claim(NamedTuple):
     name: the statement
     holds: whether it came out
     found: the numbers that decide it
-    documented: what the study says of it; False marks a departure from the paper that the study explains
+    documented: the study's own account; False marks a departure from the paper that the study explains
     printed: the paper's own number or words
     why: the explanation, where it does not hold
     timed: whether it rests on times, which another machine may decide otherwise
@@ -42,7 +42,7 @@ class Claim(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """What is claimed, before the test; with a reason why it fails it is a departure that the study documents."""
+    """A claim before the test; one with a reason why it fails is a departure that the study documents."""
 
     name: str
     printed: str = ""

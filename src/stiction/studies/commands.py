@@ -1,4 +1,4 @@
-"""What can be done with a study: list, run, check, plot, and the report of all.
+"""Commands on studies: list, run, check, plot, and the report of all.
 
 Results lie in a folder, `NAME.npz` or, of the quick setting, `NAME-quick.npz`. All but `run` use what an earlier run
 left there, and run the study first if nothing did.
@@ -74,7 +74,7 @@ def report(quick: bool = False, out: Path = FOLDER) -> Path:
 
 
 def results(name: str, quick: bool, out: Path) -> Findings:
-    """What a study found, run now if it has not been."""
+    """The results of a study, run now if it has not been."""
     study, path = module(name), stored(name, quick, out)
     if not path.exists():
         run(name, quick, out)

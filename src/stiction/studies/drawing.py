@@ -1,4 +1,4 @@
-"""What all figures of the studies share: a style, and the drawing of panels, ticks and slopes."""
+"""Drawing that all figures of the studies share: a style, panels, ticks and slopes."""
 
 from __future__ import annotations
 

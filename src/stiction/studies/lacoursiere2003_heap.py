@@ -172,7 +172,7 @@ def _sweep(step: Step, bounds: str, sweeps: Sequence[int]) -> list[float]:
 
 
 def check(results: Heap) -> list[Claim]:
-    """What the paper says of the heap."""
+    """The claims of the paper about the heap."""
     claims = [*_degenerate(results), *(claim for bounds in BOUNDS for claim in _stagnation(results, bounds))]
     for perturbation in PERTURBATIONS:
         claims += _figure_5(results, perturbation)

@@ -125,7 +125,7 @@ def _sweep(kind: str, condition: float, seed: int) -> tuple[int, float]:
 
 
 def check(results: Random) -> list[Claim]:
-    """What the paper says of random problems."""
+    """The claims of the paper about random problems."""
     claims = [*_certified(results)]
     for spectrum in SPECTRA:
         claims += [*_figure_1(results, spectrum), *_larger(results, spectrum), *_figure_2(results, spectrum)]
@@ -158,7 +158,7 @@ def _figure_1(results: Random, spectrum: str) -> Iterator[Claim]:
 
 
 def _larger(results: Random, spectrum: str) -> Iterator[Claim]:
-    """What becomes of figure 1 at the largest size, against size 100."""
+    """Figure 1 at the largest size, against size 100."""
     compared = [int(np.flatnonzero(results.sizes == 100)[0]), -1]
     for solver in PIVOTING:
         counts = results.by_size(solver, spectrum)[compared]

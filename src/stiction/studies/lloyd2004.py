@@ -171,7 +171,7 @@ def attempted(method: str, problem: st.ContactProblem) -> Attempt:
 
 
 def recorded(module: Any, solver: Any, problem: Any) -> tuple[Any, Callable[[], None]]:
-    """What a solver proposes, and a function that repeats the calls of its kernel, named as its module is."""
+    """A solver's proposal, and a function that repeats the calls of its kernel, named as its module is."""
     name = module.__name__.rpartition(".")[2]
     kernel, calls = getattr(module, name), []
 
@@ -205,7 +205,7 @@ def _solved(results: Results) -> Iterator[Claim]:
 
 
 def _growth(results: Results) -> Iterator[Claim]:
-    """Of the time on the peg with its contacts. Printed times give exponents from 8 to 32 contacts."""
+    """Exponents of the time on the peg with its contacts. Printed times give exponents from 8 to 32 contacts."""
     printed = {"standard": (6.18, 400.75), "structural": (2.55, 26.63), "reduced": (1.08, 4.58)}
     for method, power, least in (("standard", 3, 16), ("structural", 2, 16), ("reduced", 1, 128)):
         n, _, seconds = results.mean("seconds", method, "peg", least)

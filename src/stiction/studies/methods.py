@@ -50,7 +50,7 @@ class Method(NamedTuple):
         return impulse if impulse is None or np.isfinite(impulse).all() else None
 
     def residual(self, problem: st.ContactProblem) -> float:
-        """Of the certificate; infinite if the method gives up."""
+        """The certificate's residual; infinite if the method gives up."""
         impulse = self.propose(problem)
         return np.inf if impulse is None else certified(problem, impulse)
 

@@ -12,7 +12,7 @@ No paper has this comparison. Stacks, pegs, grasps, heaps, walls, sliding blocks
     frictionless     none
 
 Every answer is put before the judge of the circular cone: its residual, in units of the largest free contact velocity,
-is the distance from Coulomb's law; its parts say in what way an answer is wrong. Beside it stands how far the contact
+is the distance from Coulomb's law; its parts show in what way an answer is wrong. Beside it stands how far the contact
 velocities are from those of the cone. Models that are Coulomb's where nothing slides are looked at on sliding problems
 too: those where a contact slides in the exact answer, or opens more slowly than it moves sideways (u_n < mu |u_t|).
 
@@ -163,7 +163,7 @@ def asked(model: str, problem: st.ContactProblem) -> partial[Any]:
 
 
 def violation(name: str, problem: st.ContactProblem, found: Any) -> float:
-    """Of the model's own law."""
+    """The residual of the model's own law."""
     if name == "relaxation":
         return violation_of(problem, found.impulse, found.contact_velocity)
     mine = judged(problem.with_law(MODELS[name].law), st.Status.SOLVED, found.impulse, 0, None, TOLERANCE)
@@ -171,7 +171,7 @@ def violation(name: str, problem: st.ContactProblem, found: Any) -> float:
 
 
 def check(results: Results) -> list[Claim]:
-    """What was asked of the models, and what was found."""
+    """The claims about the models, and the findings."""
     about = (_exact, _unique, _pyramids, _relaxation, _others, _costs)
     return [claim for claims in about for claim in claims(results)]
 
@@ -325,7 +325,7 @@ def _plot_all(figure: Any, results: Results) -> str:
 
 @plate("cost", 6.0, 4.2)
 def _plot_medians(figure: Any, results: Results) -> str:
-    """What accuracy costs: median distance on sliding problems against median time."""
+    """The cost of accuracy: median distance on sliding problems against median time."""
     ax = figure.subplots()
     for name in MODELS:
         if name == "cone again":

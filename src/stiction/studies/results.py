@@ -1,4 +1,4 @@
-"""What a study found: kept in a file, shown as figures and tables."""
+"""Results of a study: kept in a file, shown as figures and tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Findings:
 
     @classmethod
     def names(cls) -> list[str]:
-        """Of all arrays, those of base classes first."""
+        """Names of all arrays, those of base classes first."""
         tables = [vars(base).get("declared", {}) for base in reversed(cls.__mro__)]
         return [name for table in tables for names in table for name in names.split(", ")]
 
@@ -60,7 +60,7 @@ class Findings:
         return list(self.arrays[names]).index(name)
 
     def replaced(self, **arrays: Any) -> Self:
-        """The same with other arrays."""
+        """The results with some arrays replaced."""
         return type(self)(self.seed, self.environment, **self.arrays | arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -83,7 +83,7 @@ class Findings:
 
 
 def environment() -> tuple[str, ...]:
-    """What a reader needs to repeat a study: versions and the kind of machine, nothing that tells whose it is."""
+    """For readers who repeat a study: versions and the kind of machine, nothing that identifies its owner."""
     packages = []
     for name in PACKAGES:
         with suppress(PackageNotFoundError):  # optional, and not used here
@@ -118,7 +118,7 @@ def swept(names: str, function: Callable[..., Sequence[Any]], **axes: Any) -> di
 
 
 def columns(names: str, function: Callable[..., Sequence[Any]], cases: Sequence[dict[str, Any]]) -> dict[str, Array]:
-    """What a function returns, an array for each name with the case first; without pyarrow, in a plain loop."""
+    """Results of a function, an array for each name with the case first; without pyarrow, in a plain loop."""
     place = PLACE.get()
     if place.on == "here" and find_spec("pyarrow") is None:
         found = zip(*(function(**case) for case in cases), strict=True)
@@ -132,7 +132,7 @@ def columns(names: str, function: Callable[..., Sequence[Any]], cases: Sequence[
 
 
 def row(names: str, function: Callable[..., Sequence[Any]], /, **case: Any) -> dict[str, Any]:
-    """What a function returns for a case, by name."""
+    """Results of a function for a case, by name."""
     return dict(zip(names.split(", "), function(**case), strict=True))
 
 

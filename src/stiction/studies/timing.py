@@ -16,7 +16,7 @@ FINE = 1e-6  # s, of a clock that can time a solve
 def side_by_side(solves: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
     """The least processor time of each, in seconds.
 
-    Processor time, because other processes do not count in it; wall time where the system tells it only coarsely.
+    Processor time, because other processes do not count in it; wall time where the system measures it only coarsely.
     """
     clock = time.thread_time if time.get_clock_info("thread_time").resolution <= FINE else time.perf_counter
     return in_turn([partial(partial, solve) for solve in solves], repeats, clock)  # there is nothing to prepare

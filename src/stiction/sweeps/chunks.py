@@ -39,7 +39,7 @@ def done(chunk: Chunk, function: Function, beginning: Callable[[int], None] = la
 
 
 def called(function: Function, case: Case) -> tuple[dict[str, Any], str | None]:
-    """What a function returns for a case, by name, or the error in one line."""
+    """Results of a function for a case, by name, or the error in one line."""
     try:
         answer = function(**case)
         found = {name: plain(value) for name, value in answer.items()} if isinstance(answer, Mapping) else None
@@ -68,7 +68,7 @@ def error_line(error: BaseException) -> str:
 
 
 def as_file(rows: list[dict[str, Any]], types: dict[str, Any]) -> bytes:
-    """Rows as the bytes of a Parquet file; a row that does not fit the others loses what it found, and says so."""
+    """Rows as the bytes of a Parquet file; a row that does not fit the others loses its findings, with a note."""
     arrow = pyarrow()
     known = {"case": arrow.int64(), **types, "error": arrow.string(), "wall_time": arrow.float64()}
     found = dict.fromkeys(name for row in rows for name in row if name not in known)
@@ -107,7 +107,7 @@ def without_strangers(rows: list[dict[str, Any]], name: str, found: list[str]) -
 
 
 def kind(value: Any) -> Any:
-    """What may stand in one column; whole numbers and others may, if they fit 64 bits."""
+    """The kind of a value: one column holds one kind; whole numbers of up to 64 bits and others are one."""
     if isinstance(value, list):
         return [kind(each) for each in value[:1]]
     if isinstance(value, int) and not isinstance(value, bool):

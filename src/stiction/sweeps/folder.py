@@ -148,7 +148,7 @@ class Folder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Refuse a second sweep in the same folder at the same time, where the system can tell."""
+        """Refuse a second sweep in the same folder at the same time, where the system can detect it."""
         try:
             import fcntl
         except ImportError:  # not on Windows

@@ -1,4 +1,4 @@
-"""What can be measured of a run: one number each, found by looking at every step."""
+"""Measures of a run: one number each, found by looking at every step."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stiction.sweeps.workers import Done
 
 PLACES = ("here", "cores", "ray")
-CHUNK = 16  # cases at most, if nobody says: a file costs some milliseconds
+CHUNK = 16  # cases at most by default: a file costs some milliseconds
 SHARES = 4  # chunks for each worker at least, so that none waits long for the others
 
 

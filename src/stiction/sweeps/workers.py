@@ -151,7 +151,7 @@ class Worker:
 
 
 def work(pipe: Connection, place: Any, sent: bytes) -> None:
-    """What a worker does until nobody is left to answer to; Ctrl-C is for the process that started it."""
+    """The loop of a worker, until nobody is left to answer to; Ctrl-C is for the process that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         function = pickle.loads(sent)

@@ -1,4 +1,4 @@
-"""What stands around a scene in pictures: a sky, a checkered floor, light with shadows. The model is never touched.
+"""The surroundings of a scene in pictures: a sky, a checkered floor, light with shadows. The model is never touched.
 
 Floors are drawn where the model has planes without a material of their own; a scene without a floor gets the sky alone,
 because a floor that nothing rests on would be a lie.

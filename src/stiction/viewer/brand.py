@@ -24,7 +24,7 @@ ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <rect width="32" height="32" rx="7" fill="#eef3f8"/><path d="M16 27 6 12h20z" fill="#e69f00"/>
 <path d="M16 27V8" stroke="#1a1a1a" stroke-width="2.4"/><path d="m16 3 4 7h-8z" fill="#005ca8"/></svg>"""
 
-# viser's page is dark where its address says so; ours is where the person's other pages are.
+# viser's page is dark if its address asks for it; ours follows the browser's preference.
 DARK = """<script>if (matchMedia("(prefers-color-scheme: dark)").matches && !location.search.includes("darkMode"))
   history.replaceState(null, "", location.pathname + (location.search ? location.search + "&" : "?") + "darkMode=true");
 </script>"""
@@ -39,7 +39,7 @@ def branded(page: str, title: str) -> str:
 
 
 def title_words(title: str) -> str:
-    """What a tab shows: the scene first, since tabs are narrow."""
+    """The title of a tab: the scene first, since tabs are narrow."""
     scene = title.strip().rstrip(".")
     return f"{scene} – stiction" if scene else "stiction"
 

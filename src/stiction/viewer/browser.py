@@ -170,7 +170,7 @@ class Viewer:
             close_server(self.server)
 
     def tick(self) -> None:
-        """Draw and tell when it is time to, whatever the simulation does meanwhile."""
+        """Redraw the scene and the numbers when due, whatever the simulation does meanwhile."""
         now = time.perf_counter()
         passed, self._clock = now - self._clock, now
         self._past.pass_time(passed)

@@ -75,7 +75,7 @@ def boxes(model: Any, data: Any) -> tuple[NDArray[np.float64], NDArray[np.float6
 
 
 def subject(model: Any, data: Any) -> list[Box]:
-    """What the picture is of: all that moves, and what is fixed as far as it lies close by."""
+    """The subject of the picture: all that moves, and fixed geoms close by."""
     low, high, body = boxes(model, data)
     moving = body >= 0
     if not moving.any():
@@ -96,7 +96,7 @@ def subject(model: Any, data: Any) -> list[Box]:
 def first_camera(
     model: Any, data: Any = None, aspect: float = 16.0 / 9.0, angles: tuple[float, float] = (AZIMUTH, ELEVATION)
 ) -> Camera:
-    """What moves in view, as large as fits into a picture that is so many times as wide as high."""
+    """A view of all that moves, as large as fits into a picture that is so many times as wide as high."""
     if data is None:
         data = mujoco().MjData(model)
         mujoco().mj_kinematics(model, data)

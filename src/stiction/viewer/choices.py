@@ -1,4 +1,4 @@
-"""What a person may switch to while a simulation runs: laws and solvers, by the names that a list shows."""
+"""Laws and solvers that a person may switch to while a simulation runs, by the names that a list shows."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Comparison:
                 kept.append(run.numbers())
 
     def lines(self, place: int) -> list[str]:
-        """What is written on an engine's picture."""
+        """The caption of an engine's picture."""
         run = self.runs[place]
         name = run.engine_words if run.law is None else f"{run.engine_words}, {law_words(run.law)}"
         if not self.history[place]:

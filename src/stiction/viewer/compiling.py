@@ -13,7 +13,7 @@ PAUSE = 1.0  # s: what is compiled within this time of another belongs together
 
 
 class Compiling(event.Listener):  # type: ignore[misc]
-    """Hears of every kernel that Numba begins and ends to compile, in any thread."""
+    """Notified of every kernel that Numba begins and ends to compile, in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

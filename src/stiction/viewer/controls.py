@@ -1,6 +1,6 @@
 """Parts of the page's panel: actuators, the time that was kept, one contact looked at closely, films.
 
-Each puts its widgets where it is made, posts what is asked of the simulation, and shows what has become of it when told
+Each puts its widgets where it is made, posts what is asked of the simulation, and shows the result when told
 to `follow`. Values that a widget is given by us are no wishes of a person: those have a client.
 """
 
@@ -238,7 +238,7 @@ class Films:
             self.save(begin)
 
     def save(self, begin: float) -> None:
-        """What is kept from this time on, or all of it if time began anew meanwhile."""
+        """Save the moments from this time on, or all that are kept if time began anew meanwhile."""
         if self.take is not None and self.take.running:
             return
         moments = self.session.history.since(begin) or self.session.history.since(-np.inf)

@@ -68,7 +68,7 @@ class Film:
             self.pictures.close()
 
     def _complaint(self) -> str:
-        """What ffmpeg complained of, in one line."""
+        """The complaint of ffmpeg, in one line."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=PATIENCE)
         self.errors.seek(0)

@@ -39,7 +39,7 @@ class Projection(NamedTuple):
 
     @classmethod
     def of(cls, scene: Any, width: int, height: int) -> Projection:
-        """Of an updated mjvScene: its two eyes, taken together, as MuJoCo draws it."""
+        """The camera of an updated mjvScene: its two eyes, taken together, as MuJoCo draws it."""
         eyes = scene.camera[:2]
         position, ahead, up = (
             np.mean([np.array(getattr(eye, name)) for eye in eyes], axis=0) for name in ("pos", "forward", "up")
@@ -74,7 +74,7 @@ def rims(cones: Cones, around: int, turn: float, radius: float) -> NDArray[np.fl
 def draw(
     picture: NDArray[np.uint8], projection: Projection, cones: Cones, shape: tuple[int, float, float]
 ) -> NDArray[np.uint8]:
-    """Each mode in its colour: cones that overlap make one patch, and the lines around their open ends tell them apart.
+    """Each mode in its colour: cones that overlap make one patch, and lines around their open ends separate them.
 
     shape: corners of a cone of size one, as `forces.outline` has them
     """

@@ -27,7 +27,7 @@ ROUNDING = 1e-12  # of the strongest force: less is shown as none
 
 
 class Look(NamedTuple):
-    """How the arrows of a mode look: told apart by colour (0 to 255), and by shape where there is none.
+    """How the arrows of a mode look: distinguished by colour (0 to 255), and by shape where there is none.
 
     shaft, head: radii, over the length of the longest arrow
     point: length of the head, over the same
@@ -141,7 +141,7 @@ def cones(
     only: int | None = None,
     height: float | None = None,
 ) -> Cones:
-    """Of the contacts that carry force, opening to where the force on the moving body may point.
+    """Cones of the contacts that carry force, opening to where the force on the moving body may point.
 
     friction: (n, 2) coefficients; those of the simulation's last step if None
     only: this contact alone, whether it carries force or not
@@ -155,7 +155,7 @@ def cones(
     pressed = np.flatnonzero(carries & np.all(friction > 0.0, axis=1))
     height = CONE * float(simulation.model.stat.extent) if height is None else height
     size = height * np.column_stack([friction, np.ones(len(friction))])[pressed]
-    # An open cone as wide as the scene says nothing: of friction over one, the height shrinks instead.
+    # A cone as wide as the scene shows nothing: with friction over one, the height shrinks instead.
     size /= np.maximum(size[:, :2].max(axis=1, initial=0.0) / height, 1.0)[:, None]
     sign = acting(simulation.model, contacts)[pressed]
     frame = contacts.frame[pressed]

@@ -38,7 +38,7 @@ _opening = threading.Lock()
 
 @dataclass
 class Gate:
-    """What `Host` and `Origin` may be at a page bound to this host.
+    """The `Host` and `Origin` that a page bound to this host accepts.
 
     allow: origins ("https://name:port") that are let in besides
     port: what is bound, known once it listens

@@ -26,7 +26,7 @@ ADVICE = (
 
 @contextlib.contextmanager
 def headless() -> Iterator[None]:
-    """Renderers made within draw without a display, unless MUJOCO_GL says how they shall."""
+    """Renderers made within draw without a display, unless MUJOCO_GL chooses how."""
     wanted = platform()
     if wanted is None:
         yield
@@ -41,7 +41,7 @@ def headless() -> Iterator[None]:
 
 
 def platform() -> str | None:
-    """What works here; None for MuJoCo's own choice."""
+    """The backend that works here; None for MuJoCo's own choice."""
     if sys.platform != "linux" or os.environ.get("MUJOCO_GL"):
         return None
     if egl_works():

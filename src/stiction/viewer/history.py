@@ -1,4 +1,4 @@
-"""What has been: moments of a simulation that can be looked at again, and gone on from.
+"""The past: moments of a simulation that can be looked at again, and continued from.
 
 A moment keeps the configuration in which a step began, the contacts that were found there with their forces, and the
 whole state in which the step ended, with the impulses that the next solve begins from. Gone on from, it makes the same
@@ -112,7 +112,7 @@ class History:
         return len(self._moments)
 
     def add(self, moment: Moment) -> None:
-        """What is not earlier than it belongs to another course, and is forgotten."""
+        """Keep a moment; later ones belong to another course, and are forgotten."""
         with self._lock:
             self._cut(bisect_left(self._moments, moment.time, key=time_of))
             self._moments.append(moment)

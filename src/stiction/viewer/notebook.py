@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """What a notebook shows: a film or a page, with everything in it."""
+    """A film or a page, with everything in it, for a notebook to show."""
 
     def __init__(self, path: Path, height: int) -> None:
         self.html = {".html": page, ".gif": gif, ".mp4": mp4}[path.suffix.lower()](path.read_bytes(), height)

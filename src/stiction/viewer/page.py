@@ -1,4 +1,4 @@
-"""What the page of the browser viewer says in words and numbers. Names of bodies are not trusted to be harmless."""
+"""Words and numbers on the page of the browser viewer. Names of bodies are not trusted to be harmless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One palette for films, pages and plots: told apart by people who are colour blind, and in print.
+"""One palette for films, pages and plots, distinguishable by colour-blind people and in print.
 
 The hues are those of Okabe and Ito (2008), which common kinds of colour blindness keep apart. Grey levels of the two
 modes of a contact differ by more than a quarter of the scale, so that they also differ without any colour.

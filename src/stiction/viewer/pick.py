@@ -52,7 +52,7 @@ def labels(contacts: Contacts | None) -> tuple[str, ...]:
 
 
 def facts(moment: Moment, number: int) -> list[tuple[str, str]]:
-    """What there is to know about a contact, in words and SI units."""
+    """A description of a contact, in words and SI units."""
     contacts, friction, slip = moment.contacts, moment.friction, moment.slip
     assert contacts is not None
     assert friction is not None

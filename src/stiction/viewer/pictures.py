@@ -29,7 +29,7 @@ WHITE = np.array([255.0, 255.0, 255.0])
 
 
 class Pictures:
-    """What a simulation looks like, without a display.
+    """Pictures of a simulation, without a display.
 
     simulation: a `Simulation`, or anything with its model, data, time, report and contacts
     camera: the name of one in the scene, an MjvCamera, azimuth and elevation in degrees from which what moves is

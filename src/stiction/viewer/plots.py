@@ -1,6 +1,6 @@
 """Pictures of a run, of a comparison and of a problem, with Matplotlib.
 
-What tells lines apart is never colour alone. Numbers are drawn as what they are worth: differences below 1e-12 of their
+Lines never differ by colour alone. Numbers are drawn as what they are worth: differences below 1e-12 of their
 scale are rounding, and become the flat line that they mean; axes have no offsets and never zoom into rounding.
 """
 
@@ -104,7 +104,7 @@ def widen(ax: Any, scale: float) -> None:
 
 
 def say_zero(ax: Any, shown: NDArray[np.float64], theme: Theme) -> None:
-    """Where nothing but rounding was left to draw, say so."""
+    """A note where nothing but rounding was left to draw."""
     if not shown.any():
         ax.set_ylim(-1.0, 1.0)
         ax.set_yticks([0.0])
@@ -250,7 +250,7 @@ def swept(
     parameters: Mapping[str, Sequence[Any]], measured: Mapping[str, Sequence[Any]], labels: Mapping[str, str],
     theme: str = "light",
 ) -> Any:  # fmt: skip
-    """What was measured against one parameter, as lines, or against two, as heat maps; gaps where there is no value."""
+    """Measures against one parameter, as lines, or against two, as heat maps; gaps where there is no value."""
     figure, paper = blank(7.0, 2.6 * len(measured) + 0.6, theme)
     axes = figure.subplots(len(measured), 1, squeeze=False)[:, 0]
     names = list(parameters)

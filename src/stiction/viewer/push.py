@@ -66,7 +66,7 @@ class Grip:
 
 
 class SteadyGrip(Grip):
-    """The same in a first-order world with this τ, in s."""
+    """A grip in a first-order world with this τ, in s."""
 
     def __init__(self, model: Any, data: Any, body: int, point: NDArray[np.float64], time: float) -> None:
         super().__init__(model, data, body, point)

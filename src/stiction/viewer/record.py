@@ -116,7 +116,7 @@ class Recorder:
         return None if self._broken else self.path
 
     def _add_only(self) -> None:
-        """What was too short for a picture still gets one; without it there is no film."""
+        """A run too short for a picture still gets one; without it there is no film."""
         try:
             self._add()
         except BaseException:

@@ -1,6 +1,6 @@
 """The same scene by us and by MuJoCo's own steps, read and judged alike.
 
-What a step is worth is what our certificate says of an engine's own impulses at its own contacts, in the motion from
+A step is judged by our certificate of an engine's own impulses at its own contacts, in the motion from
 which the step began. MuJoCo's smooth acceleration, its limits, equalities and dry friction are taken as it computed
 them, so that contact alone is judged, and overlaps count as touching: nobody is blamed for taking them back.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stiction.stepping.simulation import Simulation
 
 BEARS = 1e-3  # of the largest normal impulse: a contact that bears more counts for slip
-SLIDES = 1e-6  # m/s: what slips faster is drawn as sliding, of engines that tell no mode
+SLIDES = 1e-6  # m/s: faster contacts are drawn as sliding, for engines that report no mode
 
 
 class Setting(NamedTuple):
@@ -50,7 +50,7 @@ SETTINGS = {
 
 
 class Numbers(NamedTuple):
-    """Of one moment.
+    """The figures of one moment.
 
     slip: fastest sliding of a contact that bears, m/s
     moved: how far the body that went furthest had gone when the step began, m
@@ -104,7 +104,7 @@ class Run:
         return float(np.linalg.norm(away, axis=1).max(initial=0.0))
 
     def numbers(self) -> Numbers:
-        """Of the last step."""
+        """The figures of the last step."""
         slip, residual = self._judged()
         return Numbers(self.time, slip, self.moved(), residual)
 

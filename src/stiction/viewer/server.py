@@ -1,4 +1,4 @@
-"""A viser server without viser's messages: what is said on the terminal is the caller's."""
+"""A viser server without viser's messages: the terminal belongs to the caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stiction.viewer.gate import Gate, guarding
 
 
 def open_server(host: str, port: int, label: str, allow_origins: Sequence[str] = ()) -> Any:
-    """Reachable from this machine only, unless the host says otherwise; port 0 is any that is free.
+    """Reachable from this machine only, unless another host is given; port 0 is any that is free.
 
     allow_origins: pages of other sites that may use it, as "https://name:port"; others are refused
     """

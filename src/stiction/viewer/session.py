@@ -41,7 +41,7 @@ BREATH = 0.001  # s, in which the thread that steps lets others work
 
 
 class Session:
-    """What a person does to a simulation. A step that fails pauses it, and `failure` says why.
+    """A simulation in the hands of a person. A step that fails pauses it, with the reason in `failure`.
 
     moment: the simulation as it was last seen; others are in `history`
     made: steps since the beginning, whatever was reset
@@ -146,7 +146,7 @@ class Session:
         if self.keyframe is not None:
             mujoco().mj_resetDataKeyframe(simulation.model, simulation.data, self.keyframe)
             simulation.engine = Engine(simulation.scene, simulation.data)
-            # A keyframe says what actuators do as well.
+            # A keyframe sets controls as well.
             self.hand.held = {i: float(simulation.data.ctrl[i]) for i in self.hand.held}
         self.failure, self.steps, self._owed = None, 0, 0.0
         self.hand.began = None
@@ -237,7 +237,7 @@ class Session:
 
 
 class Hand:
-    """What a person adds to a scene's own control: actuators that are held at a value, and a pull.
+    """A person's additions to a scene's own control: actuators that are held at a value, and a pull.
 
     began: positions from which the last step began, which MuJoCo has overwritten when the step is over
     """

@@ -107,7 +107,7 @@ class Stage:
 
     @property
     def offset(self) -> NDArray[np.float64]:
-        """What a point of the page lacks to be one of the world: the scene is moved under a camera that stays."""
+        """The offset from a point of the page to one of the world: the scene is moved under a camera that stays."""
         return -self.place - self._moved
 
     def _above(self) -> NDArray[np.float64]:
@@ -249,8 +249,8 @@ class Stage:
             self._mark.visible = shown
 
     def holds(self) -> Iterator[tuple[Any, NDArray[np.int32]]]:
-        """What can be dragged: handles of the scene, and the bodies that their instances are."""
-        for group in self.scene._mesh_groups:  # mjviser tells this nowhere else
+        """Handles that can be dragged, and the bodies of their instances."""
+        for group in self.scene._mesh_groups:  # mjviser has no public way
             yield group.handle, group.body_ids
 
 

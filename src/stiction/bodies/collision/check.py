@@ -62,7 +62,7 @@ def check_pairs(model: Any, data: Any, memory: Memory, plan: NDArray[np.int64], 
 
 @kernel
 def check_all(address, own_model, own_data, model, data, where, plan, found):
-    """The same; address: of the function, own_model, own_data: of what it is called with."""
+    """Compare all; address: of the function, own_model, own_data: addresses of its arguments."""
     radius = floats(model[0].geom_rbound)
     for k in range(len(plan)):
         if plan[k, 4] != 0:

@@ -3,7 +3,7 @@
     low = min of n·x over the second geom,      high = max of n·x over the first
 
 A plane across n in the middle of both has each geom on its own side, low - high apart (or so deep in each other). No
-other direction shows a larger distance than the true one, so that a contact that says low - high, and lies in the
+other direction shows a larger distance than the true one, so that a contact at distance low - high, and lies in the
 middle, cannot be improved on: nearest points need not be searched for.
 """
 

@@ -64,7 +64,7 @@ class Block:
 
     problem: the box LCP of z, normal forces (n of them) first, then friction between its limits
     velocity: (m,) the velocity that he expects; unique, as z is not
-    normal, friction: the forces that he expects, where he tells them
+    normal, friction: the forces that he expects, where he gives them
     """
 
     name: str

@@ -57,7 +57,7 @@ def contact_classics() -> Mapping[str, ContactProblem]:
 def lloyd_contact_sets() -> dict[str, ContactProblem]:
     """Lloyd's sixteen sets of 1 to 16 contacts of one body, `lloyd-01` to `lloyd-16` in the order of his file.
 
-    The file tells points, normals, friction, the body's place and the wrench, not its mass: 1 kg and 1 kg m² here, and
+    The file gives points, normals, friction, the body's place and the wrench, not its mass: 1 kg and 1 kg m² here, and
     the wrench acts for 1 s. He solves them with `Coulomb(facets=8)`.
     """
     text = re.sub(r"#.*", "", DATA.joinpath("contact", "contactTest.txt").read_text(encoding="utf-8"))

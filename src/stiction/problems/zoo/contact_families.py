@@ -4,7 +4,7 @@ Each function takes what can be chosen and a seed; the same arguments give the s
 it comes from and what makes it hard. Every one has a solution: there is a motion that all its contacts allow.
 `CONTACT_FAMILIES` lists them by name at a typical size, as functions of the seed alone.
 
-Bodies have 1 kg and edges of 1 m unless told otherwise; forces act for 1 s where no time is named. Each contact also
+Bodies have 1 kg and edges of 1 m unless stated otherwise; forces act for 1 s where no time is named. Each contact also
 has a viscosity, a tenth of the lighter body's mass over 1 s, for `Viscous`.
 """
 
@@ -427,7 +427,7 @@ def heap(bodies: int, seed: int, per: int = 4) -> ContactProblem:
 
 
 def heap_delassus(bodies: int, seed: int) -> ContactProblem:
-    """A heap of which only W and q are told: W is singular as soon as contacts outnumber motions."""
+    """A heap of which only W and q are given: W is singular as soon as contacts outnumber motions."""
     known = heap(bodies, seed)
     rows = known.dense_rows().reshape(3 * known.n, known.m)
     mass = np.zeros((known.m, known.m))
@@ -489,7 +489,7 @@ def arch(blocks: int, seed: int) -> ContactProblem:
 def impact(blocks: int, seed: int, restitution: float | None = None) -> ContactProblem:
     """A stack at rest, whose top cube is hit and moves at several m/s, no gravity; mu in [0.1, 0.6].
 
-    restitution: e in gap_rate = e u_n of approaching contacts; random in [0, 0.8] if not told
+    restitution: e in gap_rate = e u_n of approaching contacts; random in [0, 0.8] if not given
     """
     rng = np.random.default_rng(seed)
     e = rng.uniform(0.0, 0.8) if restitution is None else restitution

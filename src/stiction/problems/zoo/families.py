@@ -1,7 +1,7 @@
 """Random problems of every class that the theory of pivoting and smoothing methods speaks about.
 
 Each function takes the size `n`, a `seed` and what can be chosen; the same arguments give the same problem. Its
-docstring says which class the matrix belongs to and why. `FAMILIES` lists those with a solution, `INFEASIBLE` those
+docstring names the class of the matrix, and why. `FAMILIES` lists those with a solution, `INFEASIBLE` those
 proven to have none.
 """
 
@@ -45,7 +45,7 @@ def positive_definite(n: int, seed: int, condition: float = 1e4, q_range: float 
     """Symmetric positive definite, with the given condition number: one solution for every q.
 
     After the random problems of Alefeld, Chen and Potra (1999) as used by Lacoursière (2003, section 7), of which the
-    latter tells size, condition number and range of q. Here the eigenvectors are uniformly distributed (Stewart 1980),
+    latter gives size, condition number and range of q. Here the eigenvectors are uniformly distributed (Stewart 1980),
     the logarithms of the eigenvalues uniform between 1/condition and 1, both attained, and q uniform in ±q_range.
     """
     rng = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def positive_definite_box(
     """`positive_definite` between random bounds: one solution.
 
     Bounds are uniform in [-1, 0] and [0, 1] times width * q_range / (mean eigenvalue), the size that one variable would
-    take alone; each is infinite with probability `infinite`. Lacoursière (2003, figures 1 and 2) does not tell his.
+    take alone; each is infinite with probability `infinite`. Lacoursière (2003, figures 1 and 2) does not give his.
     """
     rng = np.random.default_rng(seed)
     H = spectral(n, condition, rng)
@@ -89,7 +89,7 @@ def semidefinite(
     active: float = 0.5,
     degenerate: float = 0.1,
 ) -> LCP:
-    """Symmetric positive semidefinite of exactly the given rank (n // 2 unless told); solvable, z rarely unique.
+    """Symmetric positive semidefinite of exactly the given rank (n // 2 by default); solvable, z rarely unique.
 
     `condition` is the ratio of the largest to the smallest nonzero eigenvalue, met within 5 % up to 1e8. A solution has
     the fraction `active` of z positive and the fraction `degenerate` with z = w = 0.

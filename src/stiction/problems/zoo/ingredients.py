@@ -1,4 +1,4 @@
-"""What random problems are made of: spectra, exactly singular products, solutions known in advance.
+"""Ingredients of random problems: spectra, exactly singular products, solutions known in advance.
 
 Singular matrices are singular exactly: they are products B Bᵀ whose factors have 22 binary digits, so that no product
 and no sum is rounded. So are their right-hand sides q = w - M z, made from a solution (z, w) in quarters.
