@@ -58,13 +58,13 @@ def whiten_side(L, k, start, rows):
         back_substitute(L, k, rows[c, start:])
 
 
-@kernel
+@sums
 def is_zero(row, k):
-    """Whether the first k entries are zero."""
+    """Whether the first k entries are zero: as a sum, which takes less time than to look at one after the other."""
+    total = 0.0
     for j in range(k):
-        if row[j] != 0.0:
-            return False
-    return True
+        total += abs(row[j])
+    return total == 0.0
 
 
 @kernel

@@ -355,6 +355,9 @@ def trim(rows, runs):
     for i in range(len(rows)):
         if runs[i, 3] == 0 and runs[i, 1] > SMALL:
             cut_run(rows[i], runs[i])
+        # Of two runs, as of dry friction, the end of the second: limbs that come after.
+        while runs[i, 3] > SMALL and not touches(rows[i], runs[i, 1] + runs[i, 3] - 1):
+            runs[i, 3] -= 1
 
 
 @kernel

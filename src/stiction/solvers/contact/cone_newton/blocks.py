@@ -12,7 +12,6 @@ from stiction.arrays.dense import dot
 from stiction.arrays.layout import cut
 from stiction.arrays.tiles import subtract_product
 from stiction.arrays.vectors import column, negative, put_column
-from stiction.problems.normal_form import SMALL
 from stiction.solvers.contact.cone_newton.elimination import (
     BASE,
     BEGIN,
@@ -125,42 +124,65 @@ def add_gathered(blocks, height, count):
             x += 1
 
 
-@sums
-def add_single(blocks, row, segment, slope):
-    """A += slope rowᵀ row, for a contact that has this row only and all velocities in one front."""
-    (U, _), runs, table = panels(blocks, 0), blocks.runs, blocks.table
+@in_callers
+@kernel
+def lay_single(blocks, row, segment, slope, held):
+    """Write a contact's only row over the places of one front, and -slope times it, as the next of those `held`.
 
-    # Stretches of its velocities that lie side by side in the front: first entry of the row, column, length.
-    count, at, following = 0, 0, -1
+    Returns how many are held then. Those before are added first if this row does not go on where the last one ended:
+    along a limb each joint moves all that those before it move.
+    """
+    L, G, w, last, at = blocks.rows[0], blocks.rows[1], blocks.fronts[0, WIDTH], -1, 0
+    if held == min(len(L), len(blocks.column)):
+        add_singles(blocks, held)
+        held = 0
+
+    # The row, at its places.
+    line = L[held]
+    for k in range(w):
+        line[k] = 0.0
     for s in range(0, 4, 2):
-        first, length, j = segment[s], segment[s + 1], 0
-        while j < length:
-            block = blocks.block[first + j]
-            if block < 0:
-                j += 1
-                following = -1
-                continue
-            place, size = table[block, PLACE], table[block, SIZE]
-            if row[at + j] == 0.0 and length > SMALL:
-                following = -1
-            elif place == following:
-                runs[count - 1, 2] += size
-                following += size
-            else:
-                runs[count, 0], runs[count, 1], runs[count, 2] = at + j, place, size
-                count += 1
-                following = place + size
-            j += size
-        at, following = at + length, -1
+        for j in range(segment[s + 1]):
+            place = blocks.where[segment[s] + j]
+            if place >= 0 and row[at + j] != 0.0:
+                line[place] = row[at + j]
+                last = max(last, place)
+        at += segment[s + 1]
 
-    # Each with each.
-    for r in range(count):
-        for i in range(runs[r, 2]):
-            factor, line = slope * row[runs[r, 0] + i], U[runs[r, 1] + i]
-            for k in range(count):
-                part, to = row[runs[k, 0] :], line[runs[k, 1] :]
-                for j in range(runs[k, 2]):
-                    to[j] += factor * part[j]
+    # Another limb begins.
+    if held > 0 and line[blocks.column[held - 1]] == 0.0:
+        add_singles(blocks, held)
+        held = 0
+        for k in range(w):
+            L[0, k] = line[k]
+    for k in range(w):
+        G[held, k] = -slope * L[held, k]
+    blocks.column[held] = max(last, 0)
+    return held + 1
+
+
+@in_callers
+@kernel
+def add_singles(blocks, held):
+    """A += slope rowᵀ row of the rows laid down, for all velocities in one front."""
+    (U, T), L, runs, moved, count = panels(blocks, 0), blocks.rows[0], blocks.runs, blocks.parts[0], 0
+    if held == 0:
+        return
+    # Stretches that any of them moves.
+    for place in range(len(U)):
+        moved[place] = abs(L[0, place])
+    for k in range(1, held):
+        for place in range(len(U)):
+            moved[place] += abs(L[k, place])
+    for place in range(len(U)):
+        if moved[place] == 0.0:
+            continue
+        if place == 0 or moved[place - 1] == 0.0:
+            runs[count, 0] = runs[count, 1] = place
+            runs[count, 2] = 0
+            count += 1
+        runs[count - 1, 2] += 1
+    subtract_outer(runs, count, count, blocks.rows[1], 0, L, 0, held, U, T)
 
 
 @in_callers

@@ -54,12 +54,13 @@ class Blocks(NamedTuple):
     members: Array[
         Ints, "n * width + m * (m + 1) // 2 if b > 0 else m"
     ]  # blocks of elements at first, then those of fronts
+    where: Array[Ints, "m"]  # place of each velocity where all are eliminated together, -1 if no contact touches it
     total: Array[Ints, 5]  # BLOCKS and FRONTS, contacts that were KNOWN when they were found, CLOSED ones, and FEW
     sole: Array[Ints, "n", 2]  # of each contact: VELOCITY that no other has, the only ROW over the others; -1: none
     covered: Array[Ints, "n"]  # whether a contact touches no more than one front and what is left of it
     pivots: Array[Ints, "m"]  # row exchanges within fronts
     values: Array[Floats, "m * m"]  # panels
-    rows: Array[Floats, 2, "few * d", "width"]  # scratch: L of some contacts, in the order of elimination, and -Gᵀ L
+    rows: Array[Floats, 2, "few * d", "wide"]  # scratch: L of some contacts, in the order of elimination, and -Gᵀ L
     parts: Array[Floats, 2, "m"]  # scratch: a right-hand side in the order of elimination, and what a front needs of it
     lists: Array[Ints, 3, "m"]  # scratch: blocks TOUCHED by a contact, by those GATHERED, the same ORDERED
     column: Array[Ints, "m"]  # scratch: where blocks lie in a front
@@ -80,7 +81,7 @@ BLOCKS, FRONTS, KNOWN, CLOSED, FEW = range(5)
 VELOCITY, ROW = range(2)
 
 layout(Elements, "n", "m", "width", b=MOST_BLOCKS, e="n + b if b > 0 else 0")
-layout(Blocks, "n", "d", "m", "width", b=MOST_BLOCKS, few=f"{AT_ONCE}")
+layout(Blocks, "n", "d", "m", "width", b=MOST_BLOCKS, few=f"{AT_ONCE}", wide=f"max(width, min(m, {TOGETHER}))")
 
 
 @kernel
@@ -212,6 +213,10 @@ def eliminate_together(blocks):
     place = 0
     for block in range(blocks.total[BLOCKS]):
         place = join(block, 0, place, block, blocks)
+    place = 0
+    for v in range(len(blocks.where)):
+        blocks.where[v] = place if blocks.block[v] >= 0 else -1
+        place += 1 if blocks.block[v] >= 0 else 0
     fronts = 1 if place > 0 else 0
     blocks.fronts[0, BEGIN], blocks.fronts[0, BASE], blocks.fronts[0, PANEL], blocks.total[FRONTS] = 0, 0, 0, fronts
     blocks.fronts[fronts, BEGIN] = blocks.fronts[0, LEFT] = blocks.total[BLOCKS]

@@ -16,11 +16,12 @@ from stiction.arrays.layout import Floats, Ints, layout
 from stiction.problems.normal_form import SMALL
 from stiction.solvers.contact.cone_newton.blocks import (
     add_gathered,
-    add_single,
+    add_singles,
     begin_group,
     clear,
     factor_blocks,
     gather_rows,
+    lay_single,
     same_blocks,
     solve_blocks,
 )
@@ -32,6 +33,7 @@ from stiction.solvers.contact.cone_newton.elimination import (
     ROW,
     TOUCHED,
     VELOCITY,
+    WIDTH,
     Blocks,
     Elements,
     blocks_of,
@@ -39,7 +41,7 @@ from stiction.solvers.contact.cone_newton.elimination import (
     order_bodies,
 )
 from stiction.solvers.contact.cone_newton.slope import of_tangent
-from stiction.solvers.contact.cone_newton.tolerances import AT_ONCE, STILL_CLOSED
+from stiction.solvers.contact.cone_newton.tolerances import AT_ONCE, STILL_CLOSED, TOGETHER
 
 OPEN, STICK, SLIP = 0, 1, 2
 
@@ -124,21 +126,16 @@ def same_bodies(one, other):
 @kernel
 def assemble(contacts, system):
     """I + sum of L_iᵀ slope_i L_i; an open contact has no slope."""
-    # Contacts in a row that touch the same blocks are added at once, a few at most.
     blocks, d, held, count = system.blocks, len(contacts.zero), 0, 0
     clear(blocks)
+    together = blocks.total[FRONTS] == 1 and blocks.fronts[0, WIDTH] <= TOGETHER
+    if together:
+        assemble_single(contacts, system)
+
+    # Contacts in a row that touch the same blocks are added at once, a few at most.
     for i in range(len(system.mode)):
-        if system.mode[i] == OPEN:
+        if system.mode[i] == OPEN or (together and blocks.sole[i, ROW] >= 0):
             continue
-        if blocks.sole[i, ROW] >= 0:
-            # One row alone: dry friction that slips has no part in it.
-            row = blocks.sole[i, ROW]
-            stiffness = system.slope[i, 0] if row == 0 else of_tangent(system.slope, i, contacts.zero)
-            if stiffness == 0.0:
-                continue
-            if blocks.total[FRONTS] == 1:
-                add_single(blocks, contacts.rows[i, row], contacts.segments[i], stiffness)
-                continue
         found = blocks_of(contacts.rows[i], contacts.segments[i], blocks, blocks.lists[TOUCHED])
         if held == AT_ONCE or not same_blocks(blocks, found, count):
             add_gathered(blocks, held * d, count)
@@ -149,6 +146,21 @@ def assemble(contacts, system):
         )  # fmt: skip
         held += 1
     add_gathered(blocks, held * d, count)
+
+
+@in_callers
+@kernel
+def assemble_single(contacts, system):
+    """Add contacts of one row, where all velocities are in one front; dry friction that slips has no part in it."""
+    blocks, held = system.blocks, 0
+    for i in range(len(system.mode)):
+        row = blocks.sole[i, ROW]
+        if row < 0 or system.mode[i] == OPEN:
+            continue
+        slope = system.slope[i, 0] if row == 0 else of_tangent(system.slope, i, contacts.zero)
+        if slope != 0.0:
+            held = lay_single(blocks, contacts.rows[i, row], contacts.segments[i], slope, held)
+    add_singles(blocks, held)
 
 
 @kernel

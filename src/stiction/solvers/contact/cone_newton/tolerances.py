@@ -165,8 +165,9 @@ WALK_DROP, WALK_NEWTON = DIGIT, RUN
 
 # Linear systems (`system`, `elimination`).
 
-# Velocities that are eliminated as one front, without an order. Each front takes as long as some 8,000 operations of
-# another. Larger: dense systems where sparse ones are faster. Smaller: robots with few contacts take longer.
+# Velocities, those of dry friction not counted, that are eliminated as one front, without an order. Each front takes as
+# long as some 8,000 operations of another. Larger: dense systems where sparse ones are faster. Smaller: humanoids with
+# few contacts take longer.
 TOGETHER = 50
 # Part of the contacts closed when the order was made that must still be. Larger: new orders, which take a tenth to a
 # fifth of a Newton step. Smaller: open contacts fill the factors.
