@@ -115,6 +115,7 @@ tile_1x6, tile_1x3, tile_1x1 = tile_of(1, 6), tile_of(1, 3), tile_of(1, 1)
 @kernel
 def subtract_product(A, a, rows, B, b, columns, s, out, row, at):
     """out -= Aᵀ B: of s rows, so many columns of A from a and of B from b on; at this row and column of `out`."""
+    # Strips of six rows, each by tiles as wide as fit.
     i = 0
     if s == 0:
         return
@@ -130,6 +131,8 @@ def subtract_product(A, a, rows, B, b, columns, s, out, row, at):
             tile_6x1(A, a + i, B, b + j, s, out, row + i, at + j)
             j += 1
         i += 6
+
+    # Of three.
     while i + 3 <= rows:
         j = 0
         while j + 6 <= columns:
@@ -142,6 +145,8 @@ def subtract_product(A, a, rows, B, b, columns, s, out, row, at):
             tile_3x1(A, a + i, B, b + j, s, out, row + i, at + j)
             j += 1
         i += 3
+
+    # The rows that are left, one by one.
     while i < rows:
         j = 0
         while j + 6 <= columns:

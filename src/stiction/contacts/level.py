@@ -107,6 +107,8 @@ def add_turn(model, data, row, body, frame, s):
     if sparse:
         place, other = ints(d.efc_J_rowadr)[first], ints(d.efc_J_rowadr)[second]
         left = ints(d.efc_J_rownnz)[first] - 1
+
+    # From the body to the root; what a row has no entry for does not turn it.
     while body > 0:
         for k in range(starts[body] + counts[body] - 1, starts[body] - 1, -1):
             entry = k

@@ -71,6 +71,8 @@ def replace_velocities(posed, white, rank, c, t):
         block = follow.mass[at : at + size * size]
         for e in range(size * size):
             block[e] = posed.mass[at + e]
+
+        # One velocity after the other.
         for u in range(rank):
             d = follow.which[u] - first
             if 0 <= d < size:

@@ -178,6 +178,7 @@ def whiten_posed(posed, white, dependent, zero, short):
             for a in range(4):
                 white.runs[i, a] = posed.segments[i, a]
     else:
+        # Velocities that follow from others are replaced by them, or all rows are projected.
         rank = hold_joints(posed, white, dependent)
         short = short and replace_velocities(posed, white, rank, white.by_island[0], white.by_island[1])
         white.following.used[0] = 1 if short else 0

@@ -52,7 +52,7 @@ DEFAULT = Auto()
 MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
 REST = 10  # Newton steps that all else of a step is worth: kinematics, collisions, whitening, judging
 OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in a row; steps from then on
-SLOWER = (0.5, 0.2, 0.05)  # parts of the speed at which overlaps are corrected, of large islands that are not solved
+SLOWER = (0.5, 0.05)  # parts of the speed at which overlaps are corrected, of large islands that are not solved
 FASTEST = 1e10  # m/s: an infinite recovery takes errors back within a step
 
 

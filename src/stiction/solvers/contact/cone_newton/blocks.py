@@ -422,6 +422,8 @@ def subtract_images(U, s, x, length, y):
             s3 += r3[s + j] * x[j]
             s4 += r4[s + j] * x[j]
             s5 += r5[s + j] * x[j]
+
+        # All six at once, so that each entry of x is loaded once.
         y[k] -= s0
         y[k + 1] -= s1
         y[k + 2] -= s2

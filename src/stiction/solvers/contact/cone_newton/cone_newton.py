@@ -297,6 +297,8 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
         if len(p) > LARGE and stage in (SWEEPS, WALK):
             stage = SWEEPS + WALK - stage  # on large islands walks come first: they solve nearly all that is left
         softness = soft * (1.0 if cycle % 3 == 0 else DIGIT if cycle % 3 == 1 else 1.0 / DIGIT)
+
+        # The first cycle: a start is taken as it is, unless some contact carries far more than moves it.
         if cycle == 0 and warm:
             softness = soft if soft > SOFTNESS else WARM_SOFTNESS
             if burdened(p, contacts.zero):
@@ -308,6 +310,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
             balance(contacts, p)
             seed, least = begin_again(p, cycle % 2, seed, contacts, search), DIVERGED
             sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
+        # The others, by their stage.
         elif stage == SWEEPS:
             sweep_often(contacts, now, sweeps, EXACT)
             sweeps = min(4 * sweeps, MOST_SWEEPS)

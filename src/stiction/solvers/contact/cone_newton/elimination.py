@@ -181,6 +181,8 @@ def find_blocks(rows, segments, blocks, cut):
             if first == blocks.sole[i, VELOCITY]:
                 at += 1
                 continue
+
+            # A run begins and ends a block, and so does a change of what its rows touch.
             cut[first] = cut[first + length] = 1
             before = length <= SMALL or has(rows[i], at, row)
             for j in range(length):
@@ -309,6 +311,8 @@ def eliminate_lone(count, blocks, elements):
                 top += 1
         if top == begin:
             continue
+
+        # A front of both; the element keeps the others.
         blocks.fronts[fronts, BEGIN], blocks.fronts[fronts, BASE], blocks.fronts[fronts, LEFT] = begin, before, top
         for z in range(first, last):
             if state[members[z], COUNT] > 1:
@@ -408,6 +412,8 @@ def eliminate(remaining, count, blocks, elements):
                     incident[begin + kept] = e
                     kept += 1
                     far += sets[e, BEYOND]
+
+            # Nothing else holds it: it belongs to this front.
             take_out(other, state, least)
             if kept == 0:
                 place = join(other, f, place, top, blocks)
@@ -431,6 +437,8 @@ def eliminate(remaining, count, blocks, elements):
                 degree = min(degree, remaining - table[other, SIZE])
                 put_in(other, degree, state, least)
                 lowest = min(lowest, degree)
+
+        # The front is whole.
         sets[new, FIRST], sets[new, LAST], sets[new, WEIGHT], sets[new, SEEN] = fronts[f, LEFT], top, coupled, -1
         fronts[f, WIDTH] = place - fronts[f, BASE] + coupled
         f += 1

@@ -102,6 +102,8 @@ def few(whole, groups, count, warm, enough, fair, max_steps, contacts, search, s
         least, _ = evaluate(some, first.now)
         if not least <= accepted:
             return False, steps, least
+
+        # Whoever closes is taken in; if nobody does, it is the answer for all.
         before = k
         k = take_in(whole, groups, count, enough, k, contacts, search.now, system.mode, chosen, taken)
         if k == before:
