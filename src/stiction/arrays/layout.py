@@ -69,7 +69,9 @@ def make_cut(toolbox: Any) -> Any:
 
 
 def cut_as_written(buffer: Any, start: int, shape: tuple[int, ...]) -> Any:
-    return np.ndarray(shape, buffer.dtype, buffer, 8 * start)
+    if not isinstance(buffer, np.ndarray):  # of numba-cuda's simulator
+        buffer = np.asarray(buffer).reshape(-1)
+    return np.ndarray(shape, buffer.dtype, buffer, buffer.itemsize * start)
 
 
 # Part of a contiguous buffer as an array of this shape, which is a tuple.

@@ -19,7 +19,9 @@ LOOSELY = 1e-5  # the same in a step: decimals of a model leave as much of a pla
 ABOUT, DECIDED = 0.01, -1.0  # a row with this part of the largest remaining square is as good; marks a row as done
 AGAIN = 0.1  # part of a row's square that is left, below which rounding errors count and it is projected once more
 NOISE_ROW = 1e-10  # a bilateral row smaller than this, over the largest, is rounding: a plane loop's third row
-SPANNED = 1e-12  # part of a redundant row beyond the others' span that is rounding
+SPANNED = (
+    1e-14  # part of a redundant row beyond the others' span that is rounding: fast joints times this is its violation
+)
 CONTRADICTION = 1e-8  # error of a redundant row, over its own terms, that is more than rounding
 
 
