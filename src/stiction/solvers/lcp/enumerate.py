@@ -141,12 +141,24 @@ def without_free_variables(problem: Scaled) -> Scaled:
 
 
 def whole_answer(whole: Scaled, reduced: Scaled, z: Vector) -> Vector:
-    """An answer with its eliminated variables, refined once."""
+    """An answer with its eliminated variables, refined once; then all that are between their bounds, together.
+
+    Elimination by small pivots loses digits that the whole system still has.
+    """
     answer = np.zeros(len(whole.H))
     answer[reduced.kept] = z
     block, rows = whole.H[np.ix_(reduced.gone_rows, reduced.gone)], reduced.gone_rows
-    for _ in range(2 if rows.size else 0):
+    if not rows.size:
+        return answer
+    for _ in range(2):
         answer[reduced.gone] -= np.linalg.solve(block, whole.H[rows] @ answer + whole.vectors[0, rows])
+    q, lo, hi = whole.vectors
+    inside = np.flatnonzero((answer > lo) & (answer < hi))
+    better = answer.copy()
+    better[inside] -= np.linalg.lstsq(whole.H[np.ix_(inside, inside)], (whole.H @ answer + q)[inside])[0]
+    found, w = ((better >= lo) & (better <= hi)).all(), np.empty(len(q))
+    if found and natural_map(whole.H, whole.vectors, better, w)[0] < natural_map(whole.H, whole.vectors, answer, w)[0]:
+        return better
     return answer
 
 
