@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.contacts.gather import CONTACTS, COUNTS, WAIT
-from stiction.solvers.contact.cone_newton.cone_newton import Given
 from stiction.solvers.contact.cone_newton.parts import (
     bench_sizes,
     islands_sizes,
@@ -24,7 +23,7 @@ from stiction.solvers.contact.cone_newton.parts import (
     solve_share,
     survey_islands,
 )
-from stiction.stepping.fused import CLOSE, CYCLES, OPEN, OPENED, STEPS, Opened, work_lengths, work_views
+from stiction.stepping.fused import CLOSE, CYCLES, OPEN, OPENED, STEPS, Opened, given_by, work_lengths, work_views
 from stiction.stepping.record import record
 
 if TYPE_CHECKING:
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
     from stiction.stepping.fused import Settings
 
 ENOUGH = 100  # contacts of the last step from which on threads are worth waking: fewer are solved in less time
-SHARES = 8  # shares for each thread: more are balanced better, and each costs some 10 us
+SHARES = 8  # shares for each thread: more are balanced better, and each costs some 10 µs
 
 
 def crew_for(engine: Engine, workers: int) -> Crew | None:
-    """The threads for the next step of an engine; None where one is enough, or where nothing is to be taken back."""
+    """The threads for the next step of an engine; None if one is enough, or steps begin with nothing taken back."""
     last = engine.last
     if last is None or last.ints[CONTACTS] < ENOUGH or last.ints[WAIT] > 0 or engine.fused is None:
         return None
@@ -80,15 +79,12 @@ class Crew:
     def solve(self, step: Any, work: Any, tau: float, settings: Settings, zero: tuple[float, ...]) -> int:
         """Solve all islands; returns Newton steps, or -1 if there are not two islands, and nothing has been done."""
         white, n, m = work.white, len(step.impulse), len(step.velocity)
-        ours = np.empty(islands_sizes(n, m)[1] + 2 * m, np.int64)
-        names, loads, chains = ours[:m], ours[m : 2 * m], islands_views(n, m, np.empty(0), ours[2 * m :])
+        names, loads = np.empty((2, m), np.int64)
+        chains = islands_views(n, m, np.empty(0), np.empty(islands_sizes(n, m)[1], np.int64))
         count = survey_islands(white.runs, chains, names, loads)
         if count < 2:
             return -1
-        given = Given(
-            white.rows, white.runs, white.free, white.bias, step.constraints.friction, white.scale, white.pace,
-            settings.apart, True,
-        )  # fmt: skip
+        given = given_by(white, step.constraints.friction, settings.apart)
         step.impulse[:] = 0.0  # contacts that touch nothing that moves belong to no island
         shares = shares_of(names[:count], loads[:count], SHARES * self.workers)
         size = bench_sizes(n, len(zero), m, white.rows.shape[2])

@@ -5,7 +5,7 @@
 
 A contact bears while its gap is zero and it neither opens nor closes. A piece of motion, by symplectic Euler or
 classical Runge–Kutta, ends where a gap closes (an impact) or where sliding stops (its friction becomes static), found
-on the true gaps by secants and bisection; then forces are computed anew. One step is as many pieces as it takes to pass
+on the true gaps by secants; then forces are computed anew. One step is as many pieces as it takes to pass
 the model's timestep. What integration leaves in gaps and velocities of contacts that bear is taken back after each
 piece (`event_drift`), so that overlaps stay at `touch`, but for those of a scene's beginning, which vanish at
 `recovery`. Bounces and slides that would end within `touch` are over at once (`event_calm`).

@@ -5,7 +5,8 @@ the contacts that bore at the beginning; what slid then slides on, in the direct
 it had once it has lost half of its speed.
 
 A piece is as long as what is left of the step, unless an event comes first: a gap that closes, or the end of a sliding.
-The first guess is when a gap would close at constant acceleration, so that nothing passes through a thin wall unseen.
+The first guess is when a gap would close at constant acceleration, so that nothing passes through a thin wall unseen;
+what has not closed by then is followed farther, gap by gap, since the rows turn on the way.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from typing import Annotated as Array
 import numpy as np
 
 from stiction.arrays.ahead import ahead
-from stiction.arrays.compiled import kernel
+from stiction.arrays.compiled import kernel, shared
 from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, Ints, cut, layout
 from stiction.arrays.vectors import ZEROS
@@ -308,10 +308,7 @@ def attempt(model, settings, step, work, still, cycles, opened, zero):
     # Propose: impulses, and the velocities that they cause.
     posed = posed_by(step)
     if steps < 0:
-        given = Given(
-            white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, settings.apart,
-            True,
-        )  # fmt: skip
+        given = given_by(white, posed.friction, settings.apart)
         _, steps, _ = solve_parts(
             given, tau, work.start, cycles, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
         )
@@ -347,6 +344,14 @@ def set_up(model, settings, step, work, still, zero):
             make_consistent(white, rank, step.joint_rows, step.joint_rate)
         trim(white.rows, white.runs)
     return tau, rank
+
+
+@shared
+def given_by(white, friction, apart):
+    """The normal form as the solver reads it."""
+    return Given(
+        white.rows, white.runs, white.free, white.bias, friction, white.scale, white.pace, apart, True
+    )  # fmt: skip
 
 
 @kernel

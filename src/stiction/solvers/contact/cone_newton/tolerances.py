@@ -106,7 +106,7 @@ FIRST_SWEEPS, ROUGH = 2, 1e-2
 MORE_SWEEPS = 50
 MOST_SWEEPS = 16 * MORE_SWEEPS
 # Normal impulse that a perturbation adds at most.
-PRESSURE = DIGIT
+PRESSURE = 0.1
 # Impulse of a contact whose start is balanced: a light block between heavy ones bears far more than moves it, and what
 # is ROUGH of its load moves it anywhere.
 BURDEN = 1.0 / ROUGH
@@ -117,16 +117,16 @@ CORRECTIONS = 8
 PART_SWEEPS = 3
 
 # Roots of one contact (`one_contact`): halvings would take 53 steps.
-MAX_ROOT_STEPS = 3 * RUN
+MAX_ROOT_STEPS = 60
 # Added to what is divided by; no number that counts is so small.
-TINY = 1.0 / DIVERGED**3
+TINY = 1e-300
 
 # Working set (`working_set`).
 
 # Contacts of the same bodies that are all taken in as soon as they close; of more, the fastest.
 CROWD = 4
 # Times that contacts are taken in after sweeps alone, before Newton's method begins; and after it, at most.
-PICKS, MAX_ROUNDS = 2 * CROWD, 2 * RUN
+PICKS, MAX_ROUNDS = 8, 40
 
 # Proximal steps (`proximal`).
 
@@ -159,7 +159,7 @@ LARGEST_LOAD = 1.0 / HALF_OF_THE_DIGITS
 # ε shrinks at most by this factor after a stage that failed; the factor itself by RELAX with each stage. Without such
 # care the next stage fails again.
 WALK_CARE = 0.7
-RELAX = 1.0 - DIGIT
+RELAX = 0.9
 # Violation, over that of the last attempt, at which Newton's method is tried, and its steps.
 WALK_DROP, WALK_NEWTON = DIGIT, RUN
 
@@ -173,4 +173,4 @@ TOGETHER = 50
 # fifth of a Newton step. Smaller: open contacts fill the factors.
 STILL_CLOSED = 0.8
 # Contacts of the same blocks that are added to the matrix at once. Larger: more memory. Smaller: short products.
-AT_ONCE = CROWD
+AT_ONCE = 4
