@@ -33,6 +33,7 @@ from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
+from stiction.arrays.aggregates import credit_words, pass_tuples_whole
 from stiction.arrays.ahead import awaited
 from stiction.arrays.calls import ARRAYS, DATA, NUMBERS, dtype_of, fields_of, name_of, named, split, words_of
 from stiction.arrays.compiled import Target
@@ -63,6 +64,12 @@ except ImportError:
 PATIENCE = 2.0  # s that compiling may take unannounced
 ANEW = 5.0  # s without compiling after which more of it is announced again: a fallback in the middle of a run
 ALONE: dict[str, tuple[str, str]] = {}  # names and kinds of `@alone` kernels that others call, by symbol
+# Passes of Numba for what kernels do not hold: closures, `with`, `raise`, array expressions, literal types, parfors.
+IDLE = {
+    "with_lifting", "inline_closure_likes", "Rewrite dynamic raises", "make_function_op_code_to_jit_function",
+    "find_literally", "literal_unroll", "LiteralPropagation", "inline_overloads", "nopython_rewrites",
+    "dump_parfor_diagnostics",
+}  # fmt: skip
 _numbers = count()
 
 
@@ -155,6 +162,7 @@ event.register("numba:compile", Notice())
 
 
 if KNOWN:
+    pass_tuples_whole()
 
     class Part(CPUDispatcher):  # type: ignore[misc]
         """A kernel as kernels call it: compiled once for its argument types, not again for literal numbers."""
@@ -199,6 +207,13 @@ if KNOWN:
         ) -> None:
             library = library or self.library(target.codegen(), f"stiction-{next(_numbers)}")
             super().__init__(typing, target, library, given, back, QuickFlags(flags), *rest)
+
+        def define_pipelines(self) -> Any:
+            pipelines = super().define_pipelines()
+            for each in pipelines:
+                each.passes = [step for step in each.passes if step[0].name() not in IDLE]
+                each.finalize()
+            return pipelines
 
         def library(self, codegen: Any, name: str) -> Any:
             return PartLibrary(codegen, name)
@@ -282,6 +297,10 @@ if KNOWN:
         @property
         def codegen(self) -> Any:
             return NoEnvironment(self._codegen)
+
+        def add_ir_module(self, module: Any) -> None:
+            credit_words(module)
+            super().add_ir_module(module)
 
         def _optimize_functions(self, module: Any) -> None:
             module.data_layout = self._codegen._data_layout
