@@ -28,7 +28,7 @@ class Outer(NamedTuple):
 
     values: Any
     table: Any
-    count: int
+    number: int
     flag: bool
     inner: Inner
 
@@ -41,7 +41,7 @@ Inner.__module__ = Outer.__module__ = "stiction.arrays.made_up"
 def turned(record: Any) -> Any:
     """The same record with its flag turned and its numbers exchanged."""
     inner = Inner(record.inner.y, record.inner.x)
-    return Outer(record.values, record.table, record.count + 1, not record.flag, inner)
+    return Outer(record.values, record.table, record.number + 1, not record.flag, inner)
 
 
 @kernel
@@ -52,7 +52,7 @@ def written(values: Any, table: Any, flag: Any) -> Any:
     # Arrays are the same memory, numbers are what was computed.
     back.values[0] = back.inner.x
     back.values[1] = back.inner.y
-    back.table[1, 1] = back.count
+    back.table[1, 1] = back.number
     return back.flag
 
 
