@@ -66,8 +66,8 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     PART,
     PRESSURE,
     ROUGH,
+    RUN,
     SOFTNESS,
-    STALL_EASE,
     STALL_FACTOR,
     STALL_LIMIT,
     STILL,
@@ -100,8 +100,7 @@ class ConeNewton:
     max_steps: Newton steps in a cycle, one m × m system each
     tolerance: violation, in units of the largest free contact velocity, at which a solve stops; after a stall, a
         hundred times that is accepted, but never more than 1e-9. From a start, islands of more than 200 contacts are
-        solved to a thousandth of the start's violation, if that is more, but at most a thousand times this, five
-        thousand times after a stall
+        solved to a thousandth of the start's violation, if that is more, but at most five thousand times this
     """
 
     max_cycles: int = 20
@@ -274,13 +273,13 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
 
     # A large island in motion is solved softly, to a part of what changes in this step.
     large, accepted = warm and len(p) > LARGE, relaxed(tolerance)
-    soft, longest = SOFTNESS, WALK_STEPS if large else 3 * WALK_STEPS
+    soft, patience = SOFTNESS, min(2 * RUN, max_steps) if large else max_steps
     if large and violation > NEAR:
         soft = LARGE_SOFTNESS
     if large and PART * violation > tolerance > 0.0:
         ease = min(EASE, PART * violation / tolerance)
         tolerance, enough = ease * tolerance, ease * enough
-        accepted = max(accepted, STALL_EASE * tolerance)
+        accepted = max(accepted, tolerance)
     steps, sweeps, seed, fair = 0, MORE_SWEEPS, 1, enough * (accepted / tolerance if tolerance > 0.0 else 1.0)
     for cycle in range(max_cycles):
         # After a stall a larger violation is accepted.
@@ -315,7 +314,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
             sweep_often(contacts, now, sweeps, EXACT)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
         elif stage == WALK:
-            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, longest, p)
+            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, WALK_STEPS, p)
             steps += count
             copy_rows(now.p, best)
             least, _ = evaluate(contacts, now)
@@ -327,7 +326,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
         if cycle == 0 and begun:
             least, count = settle(contacts, search, system, least, target, fair, softness, max_steps)
         else:
-            least, count = newton(contacts, search, system, least, target, fair, softness, max_steps, False)
+            least, count = newton(contacts, search, system, least, target, fair, softness, patience, False)
         steps += count
         copy_rows(best, now.p)
         into_cone(now.p, contacts)

@@ -19,6 +19,10 @@ residual's power. With friction it is nearly so. A search by that power makes st
 residual shortens to nothing, as soon as one contact among hundreds would slide the other way: the residual jumps by
 its whole friction, the function hardly. Such a contact then sticks in the next step (`hold_crossed`); otherwise it
 slides to and fro. Both together halve the stages of walls and heaps.
+
+Where friction locks, as in a wedge, a Newton step goes uphill: more load means more friction, which means more load.
+The step is then solved again with friction that depends half as much on its load, in the matrix alone (`loosen`); so is
+the next one. Such a stage ends with the same answer, some steps later, where it would have had none.
 """
 
 from __future__ import annotations
@@ -37,7 +41,6 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     CAREFUL,
     DIVERGED,
     GROW,
-    LARGE,
     LARGEST_EPSILON,
     LARGEST_STAGE,
     LEAST_PART,
@@ -104,16 +107,20 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
     square = respond(contacts, now.u, now, centre, epsilon, system)
     for j in range(m):
         step[j] = system.right[j]
+    locked = False
     for count in range(STAGE_STEPS):
         # Newton direction, and the power of the residual, which is in `step`, along it. Without any there is no way on.
         if square <= enough * enough:
             return True, count
+        if locked:
+            loosen(system)
         if not solve_system(contacts, system):
             return False, count
         power = dot(step, system.right, m)
-        if not power > 0.0 and len(now.p) <= LARGE:
-            # Friction locks: leave its dependence on loads to the next steps. On large islands a larger ε is faster.
-            forget_loads(system)
+        locked = not power > 0.0
+        if locked:
+            # Friction locks: loosen it, in this step and the next.
+            loosen(system)
             for j in range(m):
                 system.right[j] = step[j]
             if not solve_system(contacts, system):
@@ -151,12 +158,12 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
 
 
 @kernel
-def forget_loads(system):
-    """Let friction not depend on the normal impulse: the matrix is symmetric then, and a step goes downhill."""
+def loosen(system):
+    """Let friction depend on its load half as much, in the matrix alone: a step goes downhill then, mostly."""
     for i in range(len(system.mode)):
         if system.mode[i] != OPEN:
             for a in range(1, system.constant.shape[1]):
-                system.slope[i, a] = 0.0
+                system.slope[i, a] *= 0.5
 
 
 @kernel

@@ -42,13 +42,11 @@ STALL_LIMIT = DIGIT * TOLERANCE
 # now forth and now back, by the last digits of its impulses. Smaller: Newton steps for rounding.
 STILL = 0.02
 # On more than LARGE contacts, from a start: the part of the start's violation, the motion that changes in this step,
-# that is accepted, and how many times the tolerance at most. Larger: a heap that comes to rest creeps for longer.
-# Smaller: heaps in motion stall at contacts that disagree by less than anyone sees.
+# that is accepted, and how many times the tolerance at most: with `Auto`, half of what the certificate allows. Larger:
+# a heap that comes to rest creeps for longer. Smaller: heaps in motion stall at contacts that disagree by less than
+# anyone sees, and walk thousands of steps for the last digit.
 PART = 1e-3
-EASE = 1.0 / PART
-# After a stall there, this many times more: with `Auto`, half of what the certificate allows. Without it, heaps walk
-# thousands of steps from 5e-9 to 1e-9.
-STALL_EASE = MARGIN / (AIM * EASE)
+EASE = MARGIN / AIM
 
 # One run of Newton's method (`step`).
 
@@ -139,7 +137,7 @@ STAGE_LENGTH = 0.3
 GROW = 4.0
 CAREFUL = 1.0 / GROW
 # Newton steps of a stage, and the part of the first residual at which it ends.
-STAGE_STEPS, STAGE_PART = RUN, DIGIT
+STAGE_STEPS, STAGE_PART = RUN + RUN // 2, DIGIT
 # Part of the residual's power along a step that a line search may leave, and of its bracket that it cuts off at least.
 # Larger: steps that overshoot one contact spoil the others. Smaller: more trials.
 SPENT, LEAST_PART = 0.2, DIGIT
@@ -149,10 +147,9 @@ SPENT, LEAST_PART = 0.2, DIGIT
 # Contacts beyond which a walk takes the place of proximal steps in every round, not in every second one. With fewer
 # contacts proximal steps mostly do, and cost less.
 LARGE = 200
-# Newton steps of a walk from a start, for a step that is to be made soon: of moving heaps, walks that succeed take 100
-# to 700. Without a start there may be three times as many, as random heaps of 100 bodies take. A larger limit makes a
-# step that fails dearer.
-WALK_STEPS = 1000
+# Newton steps of a walk: those that succeed take 100 to 3,000, a few hundred mostly. A larger limit makes a step that
+# fails dearer; with a smaller one, heaps of 300 bodies fail that a longer walk solves.
+WALK_STEPS = 3000
 # Impulse at which a walk is given up: half of the digits of a velocity are lost there. Where nothing yields, there is
 # no solution, and impulses double with every stage.
 LARGEST_LOAD = 1.0 / HALF_OF_THE_DIGITS
@@ -161,7 +158,7 @@ LARGEST_LOAD = 1.0 / HALF_OF_THE_DIGITS
 WALK_CARE = 0.7
 RELAX = 0.9
 # Violation, over that of the last attempt, at which Newton's method is tried, and its steps.
-WALK_DROP, WALK_NEWTON = DIGIT, RUN
+WALK_DROP, WALK_NEWTON = DIGIT, 2 * HURRY
 
 # Linear systems (`system`, `elimination`).
 
