@@ -72,6 +72,9 @@ STAGED = 3 * RUN
 # longer is made half of that by a larger ε, SOFTER times at most. Larger: impulses that are not unique leap from limit
 # to limit. Smaller: many steps until they arrive.
 LONGEST, LONGER, SOFTER = 0.4, 5.0, 2
+# Part of its cone's radius from which on an impulse of the last step is that of a contact that slides. Larger: rounding
+# makes it stick. Smaller: what sticks near the rim slides at first.
+ON_RIM = 1.0 - HALF_OF_THE_DIGITS
 # Merits that a step is searched against. One would be a monotone search, which stalls at changes of mode.
 MERITS = RUN
 # Trials of a step, each half as long as the one before, and part of the merit that it must take away.
