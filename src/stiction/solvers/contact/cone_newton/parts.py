@@ -144,18 +144,24 @@ def solve_share(given, tau, start, limits, islands, share, floats, ints, p, zero
 @kernel
 def chain(segments, islands):
     """Find the islands, and chain the velocities and contacts of each; returns how many have contacts."""
-    # At first every velocity is an island of its own; a contact joins all that it touches.
+    # Contacts join the velocities of a run: `after` counts the runs that go on from one velocity to the next.
     first, after, last, before = islands
     for j in range(len(first)):
-        first[j] = j
+        after[j] = 0
     for i in range(len(segments)):
-        start, length, other, more = segments[i, 0], segments[i, 1], segments[i, 2], segments[i, 3]
-        for j in range(start + 1, start + length):
-            unite(first, start, j)
-        for j in range(other + 1, other + more):
-            unite(first, other, j)
-        if length > 0 and more > 0:
-            unite(first, start, other)
+        for s in range(0, 4, 2):
+            if segments[i, s + 1] > 1:
+                after[segments[i, s]] += 1
+                after[segments[i, s] + segments[i, s + 1] - 1] -= 1
+    going_on = 0
+    for j in range(len(first)):
+        first[j] = first[j - 1] if going_on > 0 else j
+        going_on += after[j]
+
+    # And both of their runs.
+    for i in range(len(segments)):
+        if segments[i, 1] > 0 and segments[i, 3] > 0:
+            unite(first, segments[i, 0], segments[i, 2])
     flatten(first)
 
     # The velocities of each, from the first on; meanwhile `last` has the latest.

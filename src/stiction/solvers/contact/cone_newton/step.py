@@ -193,10 +193,12 @@ def full_steps(contacts, search, system, least, enough, softness, max_steps):
                 return least, step
 
             # Contacts that hold each other ask for rates that disagree by δ, and for impulses of δ / ε: soften them.
+            shortest = DIVERGED
             for _ in range(SOFTER):
                 length = largest_of(direction)
-                if not length > allowed:
+                if not allowed < length < GAIN * shortest:
                     break
+                shortest = length
                 epsilon = min(LARGEST_EPSILON, epsilon * length / (0.5 * allowed))
                 linearise(contacts, now, epsilon, system, step == 1)
                 if not newton_direction(contacts, system, direction):
