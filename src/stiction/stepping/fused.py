@@ -67,6 +67,7 @@ CYCLES = 4  # Newton restarts tried here; harder problems go through `solve`
 STEPS = 80  # Newton steps in each
 AMPLIFIED = 3.0  # speed, over the one asked for, at which what is taken back throws bodies away
 PATIENCE = 6  # after that many failures in a row, what contradicts is not tried for 2^6 - 1 steps
+OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in a row; steps from then on
 DONE, UNCERTIFIED, UNFIT, MORE_ROOM, TOO_WIDE, STILL, OPENED = range(7)
 WHOLE, OPEN, CLOSE = range(3)  # what a call does: all; or until impulses are to be proposed; or from then on
 NO_CERTIFICATE = (np.nan, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -363,6 +364,15 @@ def posed_by(step):
         constraints.rows, constraints.segments, constraints.friction,
         step.gap_rate, step.joint_rows, step.joint_rate, constraints.surface,
     )  # fmt: skip
+
+
+@shared
+def leaves_positions(wait):
+    """Whether positions are left as they are in a step with nothing taken back, by what its record keeps.
+
+    Where contradictions have gone on for long, positions are put right in every fourth step, by as much.
+    """
+    return wait >= OFTEN and wait % SELDOM != 0
 
 
 @kernel

@@ -29,7 +29,7 @@ from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
 from stiction.stepping.crew import crew_for
-from stiction.stepping.fused import AMPLIFIED, APART, PATIENCE, Fused, Settings, fused_step
+from stiction.stepping.fused import AMPLIFIED, APART, OFTEN, SELDOM, Fused, Settings, fused_step, leaves_positions
 from stiction.stepping.one_call import one_call_of
 from stiction.stepping.pose import RECOVERY, hit, pose
 from stiction.stepping.report import Report
@@ -51,7 +51,6 @@ NOTHING = np.zeros(0)
 DEFAULT = Auto()
 MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
 REST = 10  # Newton steps that all else of a step is worth: kinematics, collisions, whitening, judging
-OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in a row; steps from then on
 SLOWER = (0.5, 0.05)  # parts of the speed at which overlaps are corrected, of large islands that are not solved
 FASTEST = 1e10  # m/s: an infinite recovery takes errors back within a step
 
@@ -151,12 +150,12 @@ class TimeStepping:
     def step_still(self, engine: Engine, made: Fused) -> Report:
         """The rest of a step that was made in one call with nothing taken back: positions are put right apart.
 
-        Where that has gone on for long they are in every fourth step, by as much.
+        As seldom as `leaves_positions` says, by as much.
         """
         data, dt, (wait, _) = engine.data, engine.model.opt.timestep, made.kept
         potential, kinetic = data.energy.tolist()
         span, taken = dt if wait < OFTEN else SELDOM * dt, None
-        if wait < OFTEN or wait % SELDOM == 0:
+        if not leaves_positions(wait):
             arrays = made.arrays
             found, problem = arrays.constraints, made.problem(CONE, arrays)
             taken = take_back(problem, found, arrays.velocity * (dt / span), span, *self.apart(engine))
