@@ -402,7 +402,7 @@ def solve_case(posed, settings, work, impulse, velocity, zero):
     given = Given(white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, False, False)
     nothing = work.contact_velocity[:0]
     cone_newton(
-        given, tau, nothing, settings.starts, settings.steps, settings.aim, work.floats, work.ints, impulse, zero
+        given, tau, nothing, settings.starts, settings.steps, np.inf, settings.aim, work.floats, work.ints, impulse, zero
     )
     respond(posed, white, tau, rank, impulse, work.response, velocity, work.joint_impulse, zero)
 

@@ -65,6 +65,11 @@ if TYPE_CHECKING:
 
 CYCLES = 4  # Newton restarts tried here; harder problems go through `solve`
 STEPS = 80  # Newton steps in each
+MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
+# What all else of a step is worth, kinematics, collisions, whitening and judging, in Newton steps of the same problem: so
+# many, and one more for so many contacts.
+REST, CONTACTS_A_STEP = 4, 8
+PART = 0.25  # of all that attempts at a step may take, for each that is made here
 AMPLIFIED = 3.0  # speed, over the one asked for, at which what is taken back throws bodies away
 PATIENCE = 6  # after that many failures in a row, what contradicts is not tried for 2^6 - 1 steps
 OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in a row; steps from then on
@@ -157,6 +162,7 @@ def fused_step(engine: Engine, settings: Settings, warm: bool, tried: Any = None
             engine.make_room()
         else:
             break
+    engine.spent = steps
     if status == UNCERTIFIED:
         return None, Step(floats, ints)
     if status == UNFIT:
@@ -245,9 +251,10 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     # Whole first, unless it has contradicted itself in the last steps.
     failures, wait = old_ints[WAIT] >> PATIENCE, old_ints[WAIT] & ((1 << PATIENCE) - 1)
     still, total, opened = wait > 0, 0, settings.opened
+    most = np.inf if n > LARGE else PART * allowance(old_ints[PACE], n)
     while True:
         cycles = 1 if failures > 0 and not still else CYCLES
-        steps, judged, asked, thrown = attempt(model, settings, step, work, still, cycles, opened, zero)
+        steps, judged, asked, thrown = attempt(model, settings, step, work, still, cycles, most, opened, zero)
         total += steps
         if judged[0] <= settings.tolerance and not thrown:
             break
@@ -291,8 +298,8 @@ def find_constraints(model, data, where, before, new_floats, new_ints, floats, i
 
 
 @kernel
-def attempt(model, settings, step, work, still, cycles, opened, zero):
-    """Solve a step that is gathered, and judge the answer; still: with nothing taken back.
+def attempt(model, settings, step, work, still, cycles, most, opened, zero):
+    """Solve a step that is gathered, and judge the answer; still: with nothing taken back; most: Newton steps.
 
     Returns Newton steps, negative if the mass is not positive; the certificate's numbers; the speed at which something
     was to be taken back; and whether that throws bodies away.
@@ -311,7 +318,7 @@ def attempt(model, settings, step, work, still, cycles, opened, zero):
     if steps < 0:
         given = given_by(white, posed.friction, settings.apart)
         _, steps, _ = solve_parts(
-            given, tau, work.start, cycles, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
+            given, tau, work.start, cycles, STEPS, most, settings.aim, work.floats, work.ints, step.impulse, zero
         )
     respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse, zero)
 
@@ -364,6 +371,15 @@ def posed_by(step):
         constraints.rows, constraints.segments, constraints.friction,
         step.gap_rate, step.joint_rows, step.joint_rate, constraints.surface,
     )  # fmt: skip
+
+
+@shared
+def allowance(pace, n):
+    """Newton steps, of n contacts, that take as long as MEDIANS steps of a run; pace: Newton steps of one of them.
+
+    Counted, not measured, so that a step ends in the same way on every machine.
+    """
+    return MEDIANS * (pace + REST + n / CONTACTS_A_STEP)
 
 
 @shared

@@ -29,7 +29,17 @@ from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
 from stiction.stepping.crew import crew_for
-from stiction.stepping.fused import AMPLIFIED, APART, OFTEN, SELDOM, Fused, Settings, fused_step, leaves_positions
+from stiction.stepping.fused import (
+    AMPLIFIED,
+    APART,
+    OFTEN,
+    SELDOM,
+    Fused,
+    Settings,
+    allowance,
+    fused_step,
+    leaves_positions,
+)
 from stiction.stepping.one_call import one_call_of
 from stiction.stepping.pose import RECOVERY, hit, pose
 from stiction.stepping.report import Report
@@ -49,8 +59,7 @@ if TYPE_CHECKING:
 CONE = Coulomb()
 NOTHING = np.zeros(0)
 DEFAULT = Auto()
-MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
-REST = 10  # Newton steps that all else of a step is worth: kinematics, collisions, whitening, judging
+SHARES = 0.25, 0.5  # of what attempts may take: those with all taken back, each of two, and those with nothing
 SLOWER = (0.5, 0.05)  # parts of the speed at which overlaps are corrected, of large islands that are not solved
 FASTEST = 1e10  # m/s: an infinite recovery takes errors back within a step
 
@@ -203,7 +212,7 @@ class TimeStepping:
         Where anything is to be taken back, only the first choice of solvers is asked to do it with the velocities: the
         others, which may take a hundred times as long, are asked if it cannot be done apart from them either. Where a
         large heap has failed once, overlaps are corrected more slowly at once. All of them together may take as long as
-        MEDIANS steps of this run.
+        `allowance` says, with what has been tried before.
 
         doubtful: whether one attempt has failed already
         """
@@ -211,8 +220,12 @@ class TimeStepping:
         whole: Any = solver
         if isinstance(solver, Auto):
             pace = 0 if engine.last is None else engine.last.kept[1]
-            whole = Bounded(solver.aim, MEDIANS * (pace + REST))
-        asked = replace(whole, first=True) if back and isinstance(solver, Auto) else whole
+            left = allowance(pace, problem.n) - (engine.spent if doubtful else 0)
+            whole = Bounded(solver.aim, left)
+        asked, quietly = whole, whole
+        if back and isinstance(solver, Auto):
+            whole, quietly = replace(whole, budget=SHARES[0] * left), replace(whole, budget=SHARES[1] * left)
+            asked = replace(whole, first=True)
         if not (doubtful and contradict(problem)):
             hard = back and problem.n > LARGE and not self.restitution and isinstance(solver, Auto)
             if not (hard and doubtful):
@@ -223,7 +236,7 @@ class TimeStepping:
             if slow is not None:
                 return slow._replace(trace=(*(() if failed is None else failed.trace), *slow.trace)), None
         if back:
-            quiet = solve(still(problem), whole, tolerance=self.tolerance, throw=False)
+            quiet = solve(still(problem), quietly, tolerance=self.tolerance, throw=False)
             if quiet.ok:
                 taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, *self.apart(engine))
                 tried = () if failed is None else failed.trace

@@ -82,14 +82,14 @@ def sizes(n: int, d: int, m: int, width: int) -> tuple[int, int]:
 
 
 @kernel
-def solve_parts(given, tau, start, max_cycles, max_steps, tolerance, floats, ints, p, zero):
+def solve_parts(given, tau, start, max_cycles, max_steps, most, tolerance, floats, ints, p, zero):
     """As `cone_newton`, island by island; Newton steps are summed."""
     n, m = len(p), len(given.free)
     work = views(n, len(zero), m, given.rows.shape[2], floats, ints)
     islands, bench = work.islands, work.bench
     if n == 0 or chain(given.segments, islands) <= 1:
         return cone_newton(
-            given, tau, start, max_cycles, max_steps, tolerance, bench.floats, bench.ints, p, zero
+            given, tau, start, max_cycles, max_steps, most, tolerance, bench.floats, bench.ints, p, zero
         )  # fmt: skip
 
     # Contacts that touch nothing that moves carry no impulse.
@@ -101,7 +101,7 @@ def solve_parts(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     for first in range(m):
         if islands.last[first] >= 0:
             answer, count, worst = solve_part(
-                given, tau, start, (max_cycles, max_steps, tolerance), islands, first, bench, p, zero
+                given, tau, start, (max_cycles, max_steps, most, tolerance), islands, first, bench, p, zero
             )
             steps += count
             status = MAX_ITERATIONS if answer != SOLVED else status
@@ -112,15 +112,15 @@ def solve_parts(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
 @kernel
 def solve_part(given, tau, start, limits, islands, first, bench, p, zero):
-    """Solve the island of this name; returns as `cone_newton`. limits: its cycles, their Newton steps, tolerance."""
-    part, warm, (max_cycles, max_steps, tolerance) = bench.part, len(start) == len(p), limits
+    """Solve the island of this name; returns as `cone_newton`. limits: its cycles, their Newton steps, those in all, tolerance."""
+    part, warm, (max_cycles, max_steps, most, tolerance) = bench.part, len(start) == len(p), limits
     k, size = cut_out(given, start, warm, islands, first, part, zero)
     some = Given(
         part.rows[:k], part.segments[:k], part.free[:size], part.bias[:k], part.friction[:k], part.scale[:k],
         part.pace[:k], given.apart, given.brief,
     )  # fmt: skip
     found = cone_newton(
-        some, tau, part.start[: k if warm else 0], max_cycles, max_steps, tolerance, bench.floats, bench.ints,
+        some, tau, part.start[: k if warm else 0], max_cycles, max_steps, most, tolerance, bench.floats, bench.ints,
         part.p[:k], zero,
     )  # fmt: skip
     for i in range(k):

@@ -44,7 +44,6 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     RUN,
     SAME,
     SMALLEST_EPSILON,
-    SOFTER,
     STAGED,
     TRIALS,
     WATCHDOG,
@@ -193,16 +192,14 @@ def full_steps(contacts, search, system, least, enough, softness, max_steps):
                 return least, step
 
             # Contacts that hold each other ask for rates that disagree by δ, and for impulses of δ / ε: soften them.
-            shortest = DIVERGED
-            for _ in range(SOFTER):
-                length = largest_of(direction)
-                if not allowed < length < GAIN * shortest:
-                    break
-                shortest = length
+            # That may take more than once, as long as it halves them.
+            length, before = largest_of(direction), DIVERGED
+            while allowed < length < GAIN * before:
                 epsilon = min(LARGEST_EPSILON, epsilon * length / (0.5 * allowed))
                 linearise(contacts, now, epsilon, system, step == 1)
                 if not newton_direction(contacts, system, direction):
                     return least, step
+                length, before = largest_of(direction), length
 
         # The full step, refined; sliding contacts go along their rims.
         before = largest
