@@ -196,7 +196,26 @@ def test_what_is_out_of_reach_throws_nothing(bend, away):
     assert fastest[1] <= 10.0 * fastest[0]
 
 
-WEDGE = """<mujoco><option timestep="0.002"/><default><geom friction="1.5 .01 .001" condim="{condim}"/></default><worldbody>
+@pytest.mark.parametrize("bend", [0.0, 0.05])
+@pytest.mark.parametrize("away", [(0.001, 0.0, 0.02), (0.001, 0.0, -0.008), (0.0, 0.0, 0.01)])
+def test_what_is_out_of_reach_is_approached_as_far_as_the_arm_reaches(bend, away):
+    """Along a stretched arm nothing can be put right, across it all: in the end the hand is on the line to its target.
+
+    An arm of 0.6 m that turns about the origin is |target| - 0.6 away then.
+    """
+    model = mujoco.MjModel.from_xml_string(STRETCHED)
+    data = mujoco.MjData(model)
+    data.qpos[:] = -0.5 * bend, bend
+    data.mocap_pos[0] += away
+    for _ in range(600):
+        report = st.step(model, data)
+    assert report.contradictions == ("equality 0",)
+    assert np.abs(data.qvel).max() <= 1e-12
+    assert np.linalg.norm(data.efc_pos[: data.ne]) <= 1.01 * (np.linalg.norm(data.mocap_pos[0]) - 0.6)
+
+
+WEDGE = """<mujoco><option timestep="0.002"/><default><geom friction="1.5 .01 .001" condim="{condim}"/></default>
+<worldbody>
 <geom type="box" size=".02 2 .3" pos="-.1 0 .2" euler="0 -20 0" surfacevel="0 0 {down} 0 0 0"/>
 <geom type="box" size=".02 2 .3" pos=".1 0 .2" euler="0 20 0" surfacevel="0 0 {down} 0 0 0"/>
 <body pos="0 0 .16">{joint}{spheres}</body></worldbody></mujoco>"""

@@ -101,9 +101,9 @@ def auto() -> Choice:
 def in_turn(
     problem: Any, choice: Choice, start: NDArray[np.float64] | None, tolerance: float, ask: Any
 ) -> tuple[Any, int]:
-    """Ask the solvers of a choice until an answer is certified; the best of them, with all that was tried, and its cost.
+    """Ask the solvers of a choice until an answer is certified; the best of them, and the cost.
 
-    The cost: iterations, with ASKING for each attempt.
+    That is iterations, and ASKING for each attempt.
     """
     best, trace, used = None, [], 0
     budget: float = getattr(choice, "budget", math.inf)
@@ -113,7 +113,9 @@ def in_turn(
             trace.append(f"no more is tried after {used} iterations: {max(budget, 0.0):.0f} were allowed")
             break
         begin, pivots = begin_of(attempt, problem, start, best)
-        solver = attempt.solver if budget == math.inf else choice.within(attempt.solver, max(budget - used - pivots - ASKING, 1.0))  # type: ignore[attr-defined]
+        solver, within = attempt.solver, getattr(choice, "within", None)
+        if within is not None:
+            solver = within(solver, max(budget - used - pivots - ASKING, 1.0))
         found = ask(problem, solver, begin, tolerance)
         used += found.iterations + pivots + ASKING
         residual = found.certificate.residual

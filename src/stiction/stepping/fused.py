@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 CYCLES = 4  # Newton restarts tried here; harder problems go through `solve`
 STEPS = 80  # Newton steps in each
 MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
-# What all else of a step is worth, kinematics, collisions, whitening and judging, in Newton steps of the same problem: so
-# many, and one more for so many contacts.
+# What all else of a step is worth, kinematics, collisions, whitening and judging, in Newton steps of the same problem:
+# so many, and one more for so many contacts.
 REST, CONTACTS_A_STEP = 4, 8
 PART = 0.25  # of all that attempts at a step may take, for each that is made here
 AMPLIFIED = 3.0  # speed, over the one asked for, at which what is taken back throws bodies away

@@ -167,7 +167,9 @@ class TimeStepping:
         if not leaves_positions(wait):
             arrays = made.arrays
             found, problem = arrays.constraints, made.problem(CONE, arrays)
-            taken = take_back(problem, found, arrays.velocity * (dt / span), span, *self.apart(engine))
+            taken = take_back(
+                problem, found, data.efc_id[: data.ne], arrays.velocity * (dt / span), span, *self.apart(engine)
+            )
             engine.told = names_of(engine.model, data, found, taken)
         advance(engine.shadow, data, engine.senses, engine.joined)
         if taken is not None:
@@ -238,7 +240,8 @@ class TimeStepping:
         if back:
             quiet = solve(still(problem), quietly, tolerance=self.tolerance, throw=False)
             if quiet.ok:
-                taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, *self.apart(engine))
+                rows, dt = engine.data.efc_id[: engine.data.ne], engine.model.opt.timestep
+                taken = take_back(problem, found, rows, quiet.velocity, dt, *self.apart(engine))
                 tried = () if failed is None else failed.trace
                 return quiet._replace(trace=(*tried, *quiet.trace, APART)), taken
             failed = quiet if failed is None else failed

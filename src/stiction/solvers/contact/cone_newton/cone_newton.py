@@ -475,7 +475,7 @@ def rounding(contacts, p):
 
 @kernel
 def sweep_often(contacts, point, times, accuracy, most):
-    """Several sweeps, one at least, that take no longer than `most` Newton steps; returns how many they take as long as.
+    """Several sweeps, one at least, worth no more than `most` Newton steps; returns how many they are worth.
 
     None, if there may be any number of them.
     """

@@ -112,7 +112,7 @@ def solve_parts(given, tau, start, max_cycles, max_steps, most, tolerance, float
 
 @kernel
 def solve_part(given, tau, start, limits, islands, first, bench, p, zero):
-    """Solve the island of this name; returns as `cone_newton`. limits: its cycles, their Newton steps, those in all, tolerance."""
+    """Solve the island of this name; returns as `cone_newton`. limits: cycles, steps of each, of all, tolerance."""
     part, warm, (max_cycles, max_steps, most, tolerance) = bench.part, len(start) == len(p), limits
     k, size = cut_out(given, start, warm, islands, first, part, zero)
     some = Given(

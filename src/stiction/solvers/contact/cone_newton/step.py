@@ -89,7 +89,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
 
         # Direction from the linearised laws, softened by ε in proportion to the residual.
         epsilon = min(LARGEST_EPSILON, max(least_epsilon, soft * largest))
-        changed = linearise_box(contacts, now, epsilon, system) if box else linearise(contacts, now, epsilon, system, False)
+        changed = linearise_map(contacts, now, epsilon, system, box)
         if not newton_direction(contacts, system, search.direction):
             return least, step
 
@@ -271,6 +271,14 @@ def try_step(contacts, search, system, now, trial, length, enough, box):
 def evaluate_map(contacts, point, box):
     """Set x and u from p; returns the largest entry of the map's residual and its squared norm."""
     return evaluate_box(contacts, point) if box else evaluate(contacts, point)
+
+
+@kernel
+def linearise_map(contacts, point, epsilon, system, box):
+    """As `linearise`, of the same map."""
+    if box:
+        return linearise_box(contacts, point, epsilon, system)
+    return linearise(contacts, point, epsilon, system, False)
 
 
 @kernel

@@ -69,8 +69,8 @@ CUT = 0.05
 IDLE = 7
 STAGED = 3 * RUN
 # Change of an impulse that a full step may make: this part of the largest one, or this many times the residual. What is
-# longer is made half of that by a larger ε. Larger: impulses that are not unique leap from limit to limit. Smaller: many
-# steps until they arrive.
+# longer is made half of that by a larger ε. Larger: impulses that are not unique leap from limit to limit. Smaller:
+# many steps until they arrive.
 LONGEST, LONGER = 0.4, 5.0
 # Part of its cone's radius from which on an impulse of the last step is that of a contact that slides. Larger: rounding
 # makes it stick. Smaller: what sticks near the rim slides at first.
@@ -108,8 +108,8 @@ FIRST_SWEEPS, ROUGH = 2, 1e-2
 # Sweeps of the first cycle that sweeps again, and at most; four times as many each time.
 MORE_SWEEPS = 50
 MOST_SWEEPS = 16 * MORE_SWEEPS
-# Newton steps that a sweep counts as, where work is bounded: one; of contacts that spin and roll, this many for each. The
-# problem of one of these, in five tangents, takes forty times as long as in two. Smaller: steps that fail take too long.
+# Newton steps that a sweep counts as, where work is bounded: one; of contacts that spin and roll, this many for each.
+# The problem of one of these, in five tangents, takes forty times as long as in two. Smaller: failing takes too long.
 WIDE_SWEEP = 8.0
 # Normal impulse that a perturbation adds at most.
 PRESSURE = 0.1
