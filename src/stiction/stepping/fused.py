@@ -6,9 +6,9 @@ solved by Newton's method from the last impulses, judged, and written back, by t
 is handed on, with the best impulses found.
 
 Where overlaps or joint errors are to be taken back and that fails, the same is tried with nothing taken back; what is
-left is to be moved apart from the velocities (`contradictions`). The next steps begin with this, twice as many after
-each failure in a row. A record also keeps how many Newton steps a step takes, as a running median: attempts that fail
-are bounded by it.
+left is to be moved apart from the velocities (`contradictions`). The next steps begin with this, eight times as many
+after each failure, and a quarter as many after each success: what fails now and then is seldom tried. A record also
+keeps how many Newton steps a step takes, as a running median: attempts that fail are bounded by it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
 REST, CONTACTS_A_STEP = 4, 8
 PART = 0.25  # of all that attempts at a step may take, for each that is made here
 AMPLIFIED = 3.0  # speed, over the one asked for, at which what is taken back throws bodies away
-PATIENCE = 6  # after that many failures in a row, what contradicts is not tried for 2^6 - 1 steps
+PATIENCE = 6  # what contradicts is not tried for 2^6 - 1 steps at most
+# Powers of two by which these steps become more after a failure, and fewer after a success. Where both take turns they
+# must become more: what succeeds every third time costs more than what is not tried.
+WORSE, BETTER = 3, 2
 OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in a row; steps from then on
 DONE, UNCERTIFIED, UNFIT, MORE_ROOM, TOO_WIDE, STILL, OPENED = range(7)
 WHOLE, OPEN, CLOSE = range(3)  # what a call does: all; or until impulses are to be proposed; or from then on
@@ -262,12 +265,12 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
             return UNFIT, total, 0.0, 0.0, 0.0, judged
         if asked == 0.0 or (n > LARGE and not thrown):  # large heaps seldom contradict: they are hard
             return UNCERTIFIED, total, 0.0, 0.0, 0.0, judged
-        still, failures = True, min(failures + 1, PATIENCE)
+        still, failures = True, min(failures + WORSE, PATIENCE)
         wait, opened = 1 << failures, Opened(0.0, 0, -1)
 
     # What the next step is to know: how long nothing is taken back, and the running median of Newton steps.
     still = still and is_wrong(constraints)
-    new_ints[WAIT] = (failures << PATIENCE) + wait - 1 if still else 0
+    new_ints[WAIT] = (failures << PATIENCE) + wait - 1 if still else max(failures - BETTER, 0) << PATIENCE
     new_ints[PACE] = old_ints[PACE] + (1 if total > old_ints[PACE] else -1 if total < old_ints[PACE] else 0)
 
     # Write: forces and velocities, into MuJoCo's own arrays.
