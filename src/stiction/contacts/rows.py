@@ -17,6 +17,7 @@ from stiction.bodies.structs import JOINED
 SPARSE, AUTO = 1, 2  # mjJAC_SPARSE, mjJAC_AUTO
 SPARSE_FROM = 60  # velocities from which AUTO means SPARSE
 TOO_MANY = -2  # a row that touches more than two trees
+FRICTION_OF_VELOCITY, LIMIT_OF_JOINT = 1, 3  # mjCNSTR_FRICTION_DOF, mjCNSTR_LIMIT_JOINT
 
 
 @kernel
@@ -31,9 +32,14 @@ def trees_of_row(model, data, where, row):
     """The trees that a row touches: (-1, -1) none, (t, -1) one, (t, s) two with t < s, (TOO_MANY, -1) more."""
     m, d = model[0], data[0]
     tree, J = ints(m.dof_treeid), floats(d.efc_J)
-    sparse = is_sparse(model)
+
+    # A joint is in one tree.
+    kind, own = ints(d.efc_type)[row], ints(d.efc_id)[row]
+    if kind in (FRICTION_OF_VELOCITY, LIMIT_OF_JOINT):
+        return leader(where, tree[own if kind == FRICTION_OF_VELOCITY else ints(m.jnt_dofadr)[own]]), -1
 
     # Where the row's entries are, in either layout.
+    sparse = is_sparse(model)
     if sparse:
         place, count, columns = ints(d.efc_J_rowadr)[row], ints(d.efc_J_rownnz)[row], ints(d.efc_J_colind)
     else:

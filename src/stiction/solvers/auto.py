@@ -27,7 +27,7 @@ from stiction.solvers.lcp.keller import Keller
 from stiction.solvers.lcp.lemke import Lemke
 from stiction.solvers.lcp.smoothing_newton import SmoothingNewton
 from stiction.solvers.principal_pivot import PrincipalPivot
-from stiction.solvers.tolerances import AIM, MANY, NEWTON_STEPS, ROUNDING, TOLERANCE
+from stiction.solvers.tolerances import AIM, MANY, ROUNDING, TOLERANCE
 
 if TYPE_CHECKING:
     from stiction.problems.lcp import BoxLCP
@@ -116,7 +116,8 @@ def aimed_at(aim: float) -> Auto:
 class Bounded(Auto):
     """The same within limits.
 
-    budget: Newton steps and pivots after which nothing more is tried; the last attempt may take somewhat more
+    budget: Newton steps and pivots after which nothing more is tried, with ASKING for each attempt; only what comes
+        after Newton's method may take more
     first: without what `Auto` tries after its first choice has failed
     """
 
@@ -130,7 +131,5 @@ class Bounded(Auto):
         return super().order(problem)[: 1 if self.first else None]
 
     def within(self, solver: Solver, left: float) -> Solver:
-        """A solver with as many of its cycles as are left."""
-        if not isinstance(solver, ConeNewton) or left >= NEWTON_STEPS * solver.max_cycles:
-            return solver
-        return replace(solver, max_cycles=max(1, int(left / NEWTON_STEPS)))
+        """A solver with half of the Newton steps that are left: others may find what this one does not."""
+        return replace(solver, max_work=0.5 * left) if isinstance(solver, ConeNewton) else solver

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,7 +18,7 @@ from stiction.solutions.contact import ContactSolution, judged
 from stiction.solutions.ray import Ray, examine
 from stiction.solutions.solution import Solution
 from stiction.solutions.status import Status, verdict
-from stiction.solvers.tolerances import ENOUGH, SOLVE_ERROR
+from stiction.solvers.tolerances import ASKING, ENOUGH, SOLVE_ERROR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +82,7 @@ def solve(
     else:
         z = None if start is None else starting_point(problem, start)
         found = (
-            in_turn(problem, chosen, z, tolerance, certified)
+            in_turn(problem, chosen, z, tolerance, certified)[0]
             if hasattr(solver, "order")
             else certified(problem, chosen, z, tolerance)
         )
@@ -97,19 +98,26 @@ def auto() -> Choice:
     return Auto()
 
 
-def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tolerance: float, ask: Any) -> Any:
-    """Ask the solvers of a choice until an answer is certified; the best of them, and what was tried."""
+def in_turn(
+    problem: Any, choice: Choice, start: NDArray[np.float64] | None, tolerance: float, ask: Any
+) -> tuple[Any, int]:
+    """Ask the solvers of a choice until an answer is certified; the best of them, and the cost.
+
+    That is iterations, and ASKING for each attempt.
+    """
     best, trace, used = None, [], 0
     budget: float = getattr(choice, "budget", math.inf)
     enough = tolerance if ask is certified_contact else min(tolerance, ENOUGH)
     for attempt in choice.order(problem):
-        if used >= budget:
-            trace.append(f"no more is tried after {used} iterations: {budget:.0f} were allowed")
+        if used + ASKING > budget and best is not None:
+            trace.append(f"no more is tried after {used} iterations: {max(budget, 0.0):.0f} were allowed")
             break
         begin, pivots = begin_of(attempt, problem, start, best)
-        solver = attempt.solver if budget == math.inf else choice.within(attempt.solver, budget - used)  # type: ignore[attr-defined]
+        solver, within = attempt.solver, getattr(choice, "within", None)
+        if within is not None:
+            solver = within(solver, max(budget - used - pivots - ASKING, 1.0))
         found = ask(problem, solver, begin, tolerance)
-        used += found.iterations + pivots
+        used += found.iterations + pivots + ASKING
         residual = found.certificate.residual
         trace.append(f"{attempt}: {found.status.name.lower()}, residual {residual:.1e}")
         trace += found.trace
@@ -121,7 +129,7 @@ def in_turn(problem: Any, choice: Choice, start: NDArray[np.float64] | None, tol
         if proof or residual <= enough:
             break
     assert best is not None
-    return best._replace(trace=tuple(trace))
+    return best._replace(trace=tuple(trace)), used
 
 
 def begin_of(
@@ -148,12 +156,14 @@ def contact_by_islands(
 
     parts = islands(problem)
     if len(parts) <= 1:
-        return in_turn(problem, choice, start, tolerance, certified_contact)  # type: ignore[no-any-return]
+        return in_turn(problem, choice, start, tolerance, certified_contact)[0]  # type: ignore[no-any-return]
     impulse = np.zeros(problem.rows.shape[:2])
     iterations, trace, worst = 0, [], None
     for number, part in enumerate(parts):
         begin = None if start is None else start[part.contacts]
-        found = in_turn(part.problem, choice, begin, tolerance, certified_contact)
+        found, used = in_turn(part.problem, choice, begin, tolerance, certified_contact)
+        if isinstance(budget := getattr(choice, "budget", None), float):
+            choice = replace(choice, budget=budget - used)  # type: ignore[type-var]
         impulse[part.contacts] = found.impulse
         iterations += found.iterations
         trace += [f"island {number} of {len(parts)}, contacts {part.contacts[0]} …: {line}" for line in found.trace]

@@ -402,8 +402,9 @@ def solve_case(posed, settings, work, impulse, velocity, zero):
     given = Given(white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, False, False)
     nothing = work.contact_velocity[:0]
     cone_newton(
-        given, tau, nothing, settings.starts, settings.steps, settings.aim, work.floats, work.ints, impulse, zero
-    )
+        given, tau, nothing, settings.starts, settings.steps, np.inf, settings.aim, work.floats, work.ints, impulse,
+        zero,
+    )  # fmt: skip
     respond(posed, white, tau, rank, impulse, work.response, velocity, work.joint_impulse, zero)
 
     # Judge, as `solve` does.

@@ -51,8 +51,9 @@ HALF_OF_THE_DIGITS = 1e-8
 
 # Limits of effort.
 
-# Newton steps of a cycle of Newton's method that fails, in the mean: how a budget of steps becomes one of cycles.
-NEWTON_STEPS = 100
+# Newton steps of a small problem that asking one more solver takes as long as, whatever it does: 150 µs in Python.
+# Smaller: steps of small scenes that fail take longer than they may. Larger: fewer solvers are asked.
+ASKING = 100
 # Contacts of an island beyond which pyramids are not asked. Larger: their answers may take minutes.
 MANY = 100
 

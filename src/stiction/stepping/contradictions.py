@@ -11,7 +11,9 @@ each divided by its own effect, w = M⁻¹ [N; J]ᵀ z and
 
     0 <= z_n  ⊥  N w + ε_n z_n - r_n >= 0,      J w + ε_j z_j = r_j
 
-a complementarity problem whose matrix is positive definite whatever contradicts what.
+a complementarity problem whose matrix is positive definite whatever contradicts what. Divided by its own effect, a row
+that hardly moves anything would count for far more, by the metre, than others: along an arm that is stretched, nothing
+can be put right, but across it all. So the three rows of a connect, or of a weld, share the largest effect of them.
 """
 
 from __future__ import annotations
@@ -119,11 +121,23 @@ class TakenBack(NamedTuple):
     joints: NDArray[np.int64]
 
 
+def triples(equality: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each bilateral row's group begins: those of one equality, three by three, are places, then turns."""
+    begins = np.arange(len(equality))
+    for row in range(1, len(equality)):
+        first = begins[row - 1]
+        if equality[row] == equality[first] and row < first + 3:
+            begins[row] = first
+    return begins
+
+
 def take_back(
-    problem: ContactProblem, found: Constraints, velocity: Array, dt: float, recovery: float, most: float
-) -> TakenBack:
+    problem: ContactProblem, found: Constraints, equality: NDArray[np.int64], velocity: Array, dt: float,
+    recovery: float, most: float,
+) -> TakenBack:  # fmt: skip
     """Take overlaps and joint errors back as far as possible beside these velocities, the largest at `recovery`.
 
+    equality: of each bilateral row
     most: of (w · M w)^½, so that what is all but out of reach throws nothing
     """
     # Contacts that are far from closing have no part in it, nor does dry friction.
@@ -140,8 +154,10 @@ def take_back(
     share = min(1.0, recovery / worst) if worst > 0.0 else 1.0
     gap = np.where(speed < 0.0, share * speed, speed) + moving
     asked = -np.concatenate([gap, share * error])
-    wrong = np.concatenate([overlap, np.abs(error)]) > NEGLIGIBLE * worst
-    softness = np.where(wrong, SOFT, FIRM)
+    group = np.append(np.arange(len(near)), len(near) + triples(equality))
+    wrong = largest_of(np.concatenate([overlap, np.abs(error)]), group) > NEGLIGIBLE * worst
+    effect = np.where(rows.moved.any(axis=1), rows.size, 0.0)
+    softness = np.where(wrong, SOFT, FIRM) * np.maximum(largest_of(effect, group) / rows.size, 1.0) ** 2
     w, missing, z = least_squares(rows, asked, softness)
     length = float(z @ rows.coupling @ z) ** 0.5
     if length > most:
@@ -152,6 +168,13 @@ def take_back(
     if left.any():
         left |= np.abs(z) > NOT_TAKEN_BACK * np.abs(z).max()
     return TakenBack(w, real[left[: len(real)]], np.flatnonzero(left[len(real) :]))
+
+
+def largest_of(values: Array, group: NDArray[np.int64]) -> Array:
+    """The largest value in each one's group."""
+    most = np.zeros(len(values))
+    np.maximum.at(most, group, values)
+    return most[group]
 
 
 def names_of(model: Any, data: Any, found: Constraints, taken: TakenBack) -> tuple[str, ...]:

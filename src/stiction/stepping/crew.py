@@ -98,8 +98,9 @@ class Crew:
                 except IndexError:
                     return steps
                 steps += solve_share(
-                    given, tau, work.start, (CYCLES, STEPS, settings.aim), chains, share, *bench, step.impulse, zero
-                )
+                    given, tau, work.start, (CYCLES, STEPS, np.inf, settings.aim), chains, share, *bench, step.impulse,
+                    zero,
+                )  # fmt: skip
 
         others = [pool(self.workers - 1).submit(take, k) for k in range(1, min(self.workers, len(shares)))]
         return take(0) + sum(each.result() for each in others)

@@ -110,6 +110,7 @@ class Engine:
         # Numbers that `fused.make_step` found to need: floats and ints of a step, floats and ints to work on.
         self.need = np.array([0, COUNTS, 0, 0])
         self.sizes, self.floats, self.ints = (0, COUNTS), np.empty(0), np.empty(0, np.int64)
+        self.spent = 0  # Newton steps of the last attempt in one call
         self.fused: Any = None
         self.crew: Any = None  # threads that solve islands of a step, if there are any (`stepping.crew`)
         self.one_call: Any = None  # a step in one call, after the first (`stepping.one_call`); False if there is none

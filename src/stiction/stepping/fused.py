@@ -6,9 +6,9 @@ solved by Newton's method from the last impulses, judged, and written back, by t
 is handed on, with the best impulses found.
 
 Where overlaps or joint errors are to be taken back and that fails, the same is tried with nothing taken back; what is
-left is to be moved apart from the velocities (`contradictions`). The next steps begin with this, twice as many after
-each failure in a row. A record also keeps how many Newton steps a step takes, as a running median: attempts that fail
-are bounded by it.
+left is to be moved apart from the velocities (`contradictions`). The next steps begin with this, eight times as many
+after each failure, and a quarter as many after each success: what fails now and then is seldom tried. A record also
+keeps how many Newton steps a step takes, as a running median: attempts that fail are bounded by it.
 """
 
 from __future__ import annotations
@@ -65,8 +65,17 @@ if TYPE_CHECKING:
 
 CYCLES = 4  # Newton restarts tried here; harder problems go through `solve`
 STEPS = 80  # Newton steps in each
+MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
+# What all else of a step is worth, kinematics, collisions, whitening and judging, in Newton steps of the same problem:
+# so many, and one more for so many contacts.
+REST, CONTACTS_A_STEP = 4, 8
+PART = 0.25  # of all that attempts at a step may take, for each that is made here
 AMPLIFIED = 3.0  # speed, over the one asked for, at which what is taken back throws bodies away
-PATIENCE = 6  # after that many failures in a row, what contradicts is not tried for 2^6 - 1 steps
+PATIENCE = 6  # what contradicts is not tried for 2^6 - 1 steps at most
+# Powers of two by which these steps become more after a failure, and fewer after a success. Where both take turns they
+# must become more: what succeeds every third time costs more than what is not tried.
+WORSE, BETTER = 3, 2
+OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in a row; steps from then on
 DONE, UNCERTIFIED, UNFIT, MORE_ROOM, TOO_WIDE, STILL, OPENED = range(7)
 WHOLE, OPEN, CLOSE = range(3)  # what a call does: all; or until impulses are to be proposed; or from then on
 NO_CERTIFICATE = (np.nan, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -156,6 +165,7 @@ def fused_step(engine: Engine, settings: Settings, warm: bool, tried: Any = None
             engine.make_room()
         else:
             break
+    engine.spent = steps
     if status == UNCERTIFIED:
         return None, Step(floats, ints)
     if status == UNFIT:
@@ -244,9 +254,10 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     # Whole first, unless it has contradicted itself in the last steps.
     failures, wait = old_ints[WAIT] >> PATIENCE, old_ints[WAIT] & ((1 << PATIENCE) - 1)
     still, total, opened = wait > 0, 0, settings.opened
+    most = np.inf if n > LARGE else PART * allowance(old_ints[PACE], n)
     while True:
         cycles = 1 if failures > 0 and not still else CYCLES
-        steps, judged, asked, thrown = attempt(model, settings, step, work, still, cycles, opened, zero)
+        steps, judged, asked, thrown = attempt(model, settings, step, work, still, cycles, most, opened, zero)
         total += steps
         if judged[0] <= settings.tolerance and not thrown:
             break
@@ -254,12 +265,12 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
             return UNFIT, total, 0.0, 0.0, 0.0, judged
         if asked == 0.0 or (n > LARGE and not thrown):  # large heaps seldom contradict: they are hard
             return UNCERTIFIED, total, 0.0, 0.0, 0.0, judged
-        still, failures = True, min(failures + 1, PATIENCE)
+        still, failures = True, min(failures + WORSE, PATIENCE)
         wait, opened = 1 << failures, Opened(0.0, 0, -1)
 
     # What the next step is to know: how long nothing is taken back, and the running median of Newton steps.
     still = still and is_wrong(constraints)
-    new_ints[WAIT] = (failures << PATIENCE) + wait - 1 if still else 0
+    new_ints[WAIT] = (failures << PATIENCE) + wait - 1 if still else max(failures - BETTER, 0) << PATIENCE
     new_ints[PACE] = old_ints[PACE] + (1 if total > old_ints[PACE] else -1 if total < old_ints[PACE] else 0)
 
     # Write: forces and velocities, into MuJoCo's own arrays.
@@ -290,8 +301,8 @@ def find_constraints(model, data, where, before, new_floats, new_ints, floats, i
 
 
 @kernel
-def attempt(model, settings, step, work, still, cycles, opened, zero):
-    """Solve a step that is gathered, and judge the answer; still: with nothing taken back.
+def attempt(model, settings, step, work, still, cycles, most, opened, zero):
+    """Solve a step that is gathered, and judge the answer; still: with nothing taken back; most: Newton steps.
 
     Returns Newton steps, negative if the mass is not positive; the certificate's numbers; the speed at which something
     was to be taken back; and whether that throws bodies away.
@@ -310,7 +321,7 @@ def attempt(model, settings, step, work, still, cycles, opened, zero):
     if steps < 0:
         given = given_by(white, posed.friction, settings.apart)
         _, steps, _ = solve_parts(
-            given, tau, work.start, cycles, STEPS, settings.aim, work.floats, work.ints, step.impulse, zero
+            given, tau, work.start, cycles, STEPS, most, settings.aim, work.floats, work.ints, step.impulse, zero
         )
     respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse, zero)
 
@@ -363,6 +374,24 @@ def posed_by(step):
         constraints.rows, constraints.segments, constraints.friction,
         step.gap_rate, step.joint_rows, step.joint_rate, constraints.surface,
     )  # fmt: skip
+
+
+@shared
+def allowance(pace, n):
+    """Newton steps, of n contacts, that take as long as MEDIANS steps of a run; pace: Newton steps of one of them.
+
+    Counted, not measured, so that a step ends in the same way on every machine.
+    """
+    return MEDIANS * (pace + REST + n / CONTACTS_A_STEP)
+
+
+@shared
+def leaves_positions(wait):
+    """Whether positions are left as they are in a step with nothing taken back, by what its record keeps.
+
+    Where contradictions have gone on for long, positions are put right in every fourth step, by as much.
+    """
+    return wait >= OFTEN and wait % SELDOM != 0
 
 
 @kernel

@@ -3,7 +3,8 @@
 The same machine code that the step runs one call after the other, so that both give the same bits; what it saves are
 some eight calls from Python, a µs or two a step. As in `loop`, the first step of a data goes through MuJoCo's bindings,
 and so does every step while the arena is not half empty. Callbacks of MuJoCo's are seen at every step. Whatever is not
-plain returns to Python: callbacks, input that is refused, contacts to be mended, and a step that is not made.
+plain returns to Python: callbacks, input that is refused, contacts to be mended, a step that is not made, and one whose
+positions are to be put right apart.
 """
 
 from __future__ import annotations
@@ -28,9 +29,20 @@ from stiction.bodies.pointers import words as words_at
 from stiction.bodies.shadow import CALLBACKS, callbacks
 from stiction.bodies.stages import after_control, put_in_order
 from stiction.bodies.structs import Struct
+from stiction.contacts.gather import WAIT
 from stiction.contacts.margins import begin as begin_kernel
 from stiction.stepping.engine import direct
-from stiction.stepping.fused import DONE, INTEGER, NO_CERTIFICATE, Fused, Settings, empty, make_step
+from stiction.stepping.fused import (
+    DONE,
+    INTEGER,
+    NO_CERTIFICATE,
+    STILL,
+    Fused,
+    Settings,
+    empty,
+    leaves_positions,
+    make_step,
+)
 from stiction.stepping.record import EMPTY
 from stiction.stepping.report import Report
 
@@ -41,7 +53,7 @@ FUNCTIONS = ("mj_step1", "mj_fwdActuation", "mj_fwdAcceleration", "mj_rnePostCon
 STEP1, ACTUATION, ACCELERATION, BODY_FORCES, SENSORS, EULER, BEGIN, LOOK, MAKE, GLOBALS = range(10)
 # Addresses and flags, and from NONE on what MuJoCo's variables hold while there are no callbacks.
 SHADOW, DATA, ARENA, USED, MENDS, ACTS, JOINED, SENSES, NONE = range(9)
-NOT_LOOKED, UNSORTED, MADE = range(3)  # how far a call has come; with UNSORTED, contacts are to be mended
+NOT_LOOKED, UNSORTED, MADE, MOVED = range(4)  # how far a call has come; with UNSORTED, contacts are to be mended
 ROOM = 1 << 22  # bytes of the arena that must be free: some thousand contacts
 LIKE_STEP = (0, 0, 0.0, 0.0, 0.0, NO_CERTIFICATE)  # what `make_step` returns
 
@@ -73,11 +85,11 @@ class OneCall:
         if self.call is None:
             self.call = direct(whole_step, *given)
         far, order, found = self.call(*given)
-        if found[0] == DONE and far == MADE:
-            _, steps, time, potential, kinetic, judged = found
-            made = Fused(floats, ints, judged, steps, settings)
+        if far == MOVED:
+            status, steps, time, potential, kinetic, judged = found
+            made = Fused(floats, ints, judged, steps, settings, status == STILL)
             engine.problem, engine.last = None, made
-            return Report(time, potential, kinetic, made), None, True
+            return Report(time, potential, kinetic, made, engine.told if made.still else ()), None, True
         if far == UNSORTED:
             assert engine.mended is not None
             engine.search = put_in_order(engine.shadow, engine.data, engine.mended, engine.search, order)
@@ -146,7 +158,7 @@ def whole_step(addresses, about, memory, margin, scratch, rows, records, setting
         addresses[MAKE], like, model, data, where, old_floats, old_ints, new_floats, new_ints, floats, ints, need,
         settings, zero,
     )  # fmt: skip
-    if found[0] != DONE:
+    if found[0] != DONE and not (found[0] == STILL and leaves_positions(new_ints[WAIT])):
         return MADE, RIGHT, found
 
     # Advance.
@@ -155,4 +167,4 @@ def whole_step(addresses, about, memory, margin, scratch, rows, records, setting
     if about[SENSES] != 0:
         call_c(addresses[SENSORS], shadow, of_data, 0, 0)
     call_c(addresses[EULER], shadow, of_data, 0, 0)
-    return MADE, RIGHT, found
+    return MOVED, RIGHT, found

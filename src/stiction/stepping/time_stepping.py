@@ -29,7 +29,17 @@ from stiction.solvers.contact.cone_newton.tolerances import LARGE
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
 from stiction.stepping.crew import crew_for
-from stiction.stepping.fused import AMPLIFIED, APART, PATIENCE, Fused, Settings, fused_step
+from stiction.stepping.fused import (
+    AMPLIFIED,
+    APART,
+    OFTEN,
+    SELDOM,
+    Fused,
+    Settings,
+    allowance,
+    fused_step,
+    leaves_positions,
+)
 from stiction.stepping.one_call import one_call_of
 from stiction.stepping.pose import RECOVERY, hit, pose
 from stiction.stepping.report import Report
@@ -49,9 +59,7 @@ if TYPE_CHECKING:
 CONE = Coulomb()
 NOTHING = np.zeros(0)
 DEFAULT = Auto()
-MEDIANS = 200  # steps of a run, in the median, that attempts at one may take
-REST = 10  # Newton steps that all else of a step is worth: kinematics, collisions, whitening, judging
-OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in a row; steps from then on
+SHARES = 0.25, 0.5  # of what attempts may take: those with all taken back, each of two, and those with nothing
 SLOWER = (0.5, 0.05)  # parts of the speed at which overlaps are corrected, of large islands that are not solved
 FASTEST = 1e10  # m/s: an infinite recovery takes errors back within a step
 
@@ -151,15 +159,17 @@ class TimeStepping:
     def step_still(self, engine: Engine, made: Fused) -> Report:
         """The rest of a step that was made in one call with nothing taken back: positions are put right apart.
 
-        Where that has gone on for long they are in every fourth step, by as much.
+        As seldom as `leaves_positions` says, by as much.
         """
         data, dt, (wait, _) = engine.data, engine.model.opt.timestep, made.kept
         potential, kinetic = data.energy.tolist()
         span, taken = dt if wait < OFTEN else SELDOM * dt, None
-        if wait < OFTEN or wait % SELDOM == 0:
+        if not leaves_positions(wait):
             arrays = made.arrays
             found, problem = arrays.constraints, made.problem(CONE, arrays)
-            taken = take_back(problem, found, arrays.velocity * (dt / span), span, *self.apart(engine))
+            taken = take_back(
+                problem, found, data.efc_id[: data.ne], arrays.velocity * (dt / span), span, *self.apart(engine)
+            )
             engine.told = names_of(engine.model, data, found, taken)
         advance(engine.shadow, data, engine.senses, engine.joined)
         if taken is not None:
@@ -204,7 +214,7 @@ class TimeStepping:
         Where anything is to be taken back, only the first choice of solvers is asked to do it with the velocities: the
         others, which may take a hundred times as long, are asked if it cannot be done apart from them either. Where a
         large heap has failed once, overlaps are corrected more slowly at once. All of them together may take as long as
-        MEDIANS steps of this run.
+        `allowance` says, with what has been tried before.
 
         doubtful: whether one attempt has failed already
         """
@@ -212,8 +222,12 @@ class TimeStepping:
         whole: Any = solver
         if isinstance(solver, Auto):
             pace = 0 if engine.last is None else engine.last.kept[1]
-            whole = Bounded(solver.aim, MEDIANS * (pace + REST))
-        asked = replace(whole, first=True) if back and isinstance(solver, Auto) else whole
+            left = allowance(pace, problem.n) - (engine.spent if doubtful else 0)
+            whole = Bounded(solver.aim, left)
+        asked, quietly = whole, whole
+        if back and isinstance(solver, Auto):
+            whole, quietly = replace(whole, budget=SHARES[0] * left), replace(whole, budget=SHARES[1] * left)
+            asked = replace(whole, first=True)
         if not (doubtful and contradict(problem)):
             hard = back and problem.n > LARGE and not self.restitution and isinstance(solver, Auto)
             if not (hard and doubtful):
@@ -224,9 +238,10 @@ class TimeStepping:
             if slow is not None:
                 return slow._replace(trace=(*(() if failed is None else failed.trace), *slow.trace)), None
         if back:
-            quiet = solve(still(problem), whole, tolerance=self.tolerance, throw=False)
+            quiet = solve(still(problem), quietly, tolerance=self.tolerance, throw=False)
             if quiet.ok:
-                taken = take_back(problem, found, quiet.velocity, engine.model.opt.timestep, *self.apart(engine))
+                rows, dt = engine.data.efc_id[: engine.data.ne], engine.model.opt.timestep
+                taken = take_back(problem, found, rows, quiet.velocity, dt, *self.apart(engine))
                 tried = () if failed is None else failed.trace
                 return quiet._replace(trace=(*tried, *quiet.trace, APART)), taken
             failed = quiet if failed is None else failed

@@ -42,7 +42,7 @@ def solved(kernel, room, given, tau, start, tolerance=1e-11):
     n, d, width = given.rows.shape
     p = np.empty((n, d))
     status, steps, violation = kernel(
-        given, tau, start, 20, 80, tolerance, *workspace(*room(n, d, len(given.free), width)), p, ZEROS[3]
+        given, tau, start, 20, 80, np.inf, tolerance, *workspace(*room(n, d, len(given.free), width)), p, ZEROS[3]
     )
     assert status == SOLVED
     assert violation <= 1e-9

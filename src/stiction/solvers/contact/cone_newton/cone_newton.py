@@ -23,6 +23,7 @@ pyramids, and tries more cycles.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from typing import Annotated as Array
 
@@ -31,7 +32,7 @@ import numpy as np
 from stiction.arrays.compiled import alone, in_callers, kernel, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
-from stiction.arrays.vectors import ZEROS, at, largest, plus, put, times
+from stiction.arrays.vectors import THREE, ZEROS, at, largest, plus, put, times
 from stiction.problems.normal_form import SMALL, trim
 from stiction.solvers.contact.cone_newton.elimination import forget_order
 from stiction.solvers.contact.cone_newton.one_contact import (
@@ -73,6 +74,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     STILL,
     WALK_STEPS,
     WARM_SOFTNESS,
+    WIDE_SWEEP,
 )
 from stiction.solvers.contact.cone_newton.walk import balance, keep_better, walk
 from stiction.solvers.contact.cone_newton.working_set import few, group
@@ -98,6 +100,7 @@ class ConeNewton:
 
     max_cycles: starts of Newton's method
     max_steps: Newton steps in a cycle, one m × m system each
+    max_work: Newton steps in all, sweeps counted by what they take, after which nothing more is begun
     tolerance: violation, in units of the largest free contact velocity, at which a solve stops; after a stall, a
         hundred times that is accepted, but never more than 1e-9. From a start, islands of more than 200 contacts are
         solved to a thousandth of the start's violation, if that is more, but at most five thousand times this
@@ -106,6 +109,7 @@ class ConeNewton:
     max_cycles: int = 20
     max_steps: int = 80
     tolerance: float = 1e-10
+    max_work: float = inf
 
     contract: ClassVar[Contract] = Contract(
         matrix="contact",
@@ -139,7 +143,7 @@ class ConeNewton:
             white.rows, white.segments, white.free, bias, white.friction, white.scale, white.pace, apart, False
         )
         status, steps, violation = cone_newton(
-            given, white.tau, start, self.max_cycles, self.max_steps, self.tolerance,
+            given, white.tau, start, self.max_cycles, self.max_steps, float(self.max_work), self.tolerance,
             *workspace(*sizes(n, d, len(white.free), width)), impulse, ZEROS[d],
         )  # fmt: skip
         return Answer(status, steps, violation, impulse)
@@ -182,7 +186,7 @@ def sample(zero: tuple[float, ...]) -> tuple[Any, ...]:
     """Arguments of the kernel, for no contacts: of the kinds that it is compiled for."""
     wide, numbers, integers = np.empty((0, len(zero))), np.empty(0), np.empty(0, np.int64)
     given = Given(wide[:, :, None], np.empty((0, 4), np.int64), numbers, wide, numbers, numbers, numbers, False, False)
-    return given, 0.0, wide, 0, 0, 0.0, numbers, integers, wide, zero
+    return given, 0.0, wide, 0, 0, 0.0, 0.0, numbers, integers, wide, zero
 
 
 class Whole(NamedTuple):
@@ -214,8 +218,11 @@ sizes, carve = layout(Work, "n", "d", "m", "width")
 
 @alone
 @kernel
-def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, ints, p, zero):
-    """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`; zero: of a contact."""
+def cone_newton(given, tau, start, max_cycles, max_steps, most, tolerance, floats, ints, p, zero):
+    """Returns (status, Newton steps, violation); impulses in p, in N s as those of `start`; zero: of a contact.
+
+    most: Newton steps in all; if there is a bound, sweeps count, too, here and in what is returned
+    """
     n, m, segments = len(p), len(given.free), given.segments
 
     # Bodies at rest need no solve: the impulses of the start are the solution. Nothing is laid out for that.
@@ -248,7 +255,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
         begin(whole, contacts)
         forget_order(system.blocks)
         more, violation, fair = cycles(
-            contacts, search, system, weight, warm, given.brief, enough, tolerance, max_cycles, max_steps, p
+            contacts, search, system, weight, warm, given.brief, enough, tolerance, max_cycles, max_steps, most, p
         )
         steps += more
         found = negligible(violation, fair, weight, p, zero)
@@ -260,7 +267,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
 
 @kernel
-def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max_cycles, max_steps, p):
+def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max_cycles, max_steps, most, p):
     """Cycles of Newton's method from p; the best impulses in p.
 
     Returns (Newton steps, violation, the violation that is accepted after a stall).
@@ -273,7 +280,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
 
     # A large island in motion is solved softly, to a part of what changes in this step.
     large, accepted = warm and len(p) > LARGE, relaxed(tolerance)
-    soft, patience = SOFTNESS, min(2 * RUN, max_steps) if large else max_steps
+    soft, max_steps = SOFTNESS, min(2 * RUN, max_steps) if large else max_steps
     if large and violation > NEAR:
         soft = LARGE_SOFTNESS
     if large and PART * violation > tolerance > 0.0:
@@ -286,7 +293,8 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
         if cycle == 1:
             enough = fair
             tolerance = accepted
-        if negligible(violation, STILL * tolerance if begun and cycle == 0 else tolerance, weight, p, contacts.zero):
+        aim = STILL * tolerance if begun and cycle == 0 else tolerance
+        if steps >= most or negligible(violation, aim, weight, p, contacts.zero):
             break
 
         # Starting point of this cycle: the start itself, or what its stage makes of the best point, mostly by sweeps.
@@ -304,17 +312,18 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
                 balance(contacts, p)
                 least = begin_balanced(p, contacts, search)
         elif cycle == 0:
-            sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
+            steps += sweep_often(contacts, now, FIRST_SWEEPS, ROUGH, most - steps)
         elif stage == AFRESH:
             balance(contacts, p)
             seed, least = begin_again(p, cycle % 2, seed, contacts, search), DIVERGED
-            sweep_often(contacts, now, FIRST_SWEEPS, ROUGH)
+            steps += sweep_often(contacts, now, FIRST_SWEEPS, ROUGH, most - steps)
         # The others, by their stage.
         elif stage == SWEEPS:
-            sweep_often(contacts, now, sweeps, EXACT)
+            steps += sweep_often(contacts, now, sweeps, EXACT, most - steps)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
         elif stage == WALK:
-            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, WALK_STEPS, p)
+            left = int(min(WALK_STEPS, most - steps))
+            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, left, p)
             steps += count
             copy_rows(now.p, best)
             least, _ = evaluate(contacts, now)
@@ -322,11 +331,11 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
             seed = perturb(now.p, seed)
 
         # Newton's method from there; the best impulses are put into their cones and kept.
-        target = max(MARGIN * enough, rounding(contacts, now.p))
+        target, left = max(MARGIN * enough, rounding(contacts, now.p)), int(min(max_steps, max(most - steps, 1.0)))
         if cycle == 0 and begun:
-            least, count = settle(contacts, search, system, least, target, fair, softness, max_steps)
+            least, count = settle(contacts, search, system, least, target, fair, softness, left)
         else:
-            least, count = newton(contacts, search, system, least, target, fair, softness, patience, False)
+            least, count = newton(contacts, search, system, least, target, fair, softness, left, False)
         steps += count
         copy_rows(best, now.p)
         into_cone(now.p, contacts)
@@ -464,10 +473,16 @@ def rounding(contacts, p):
 
 
 @kernel
-def sweep_often(contacts, point, times, accuracy):
-    """Several sweeps."""
+def sweep_often(contacts, point, times, accuracy, most):
+    """Several sweeps, one at least, worth no more than `most` Newton steps; returns how many they are worth.
+
+    None, if there may be any number of them.
+    """
+    worth = 1.0 if len(contacts.zero) == len(THREE) else WIDE_SWEEP * len(point.p)
+    times = int(min(times, max(most / worth, 1.0)))
     for _ in range(times):
         sweep(contacts, point, accuracy)
+    return int(worth * times) if most < inf else 0
 
 
 @kernel

@@ -82,14 +82,14 @@ def sizes(n: int, d: int, m: int, width: int) -> tuple[int, int]:
 
 
 @kernel
-def solve_parts(given, tau, start, max_cycles, max_steps, tolerance, floats, ints, p, zero):
+def solve_parts(given, tau, start, max_cycles, max_steps, most, tolerance, floats, ints, p, zero):
     """As `cone_newton`, island by island; Newton steps are summed."""
     n, m = len(p), len(given.free)
     work = views(n, len(zero), m, given.rows.shape[2], floats, ints)
     islands, bench = work.islands, work.bench
     if n == 0 or chain(given.segments, islands) <= 1:
         return cone_newton(
-            given, tau, start, max_cycles, max_steps, tolerance, bench.floats, bench.ints, p, zero
+            given, tau, start, max_cycles, max_steps, most, tolerance, bench.floats, bench.ints, p, zero
         )  # fmt: skip
 
     # Contacts that touch nothing that moves carry no impulse.
@@ -101,7 +101,7 @@ def solve_parts(given, tau, start, max_cycles, max_steps, tolerance, floats, int
     for first in range(m):
         if islands.last[first] >= 0:
             answer, count, worst = solve_part(
-                given, tau, start, (max_cycles, max_steps, tolerance), islands, first, bench, p, zero
+                given, tau, start, (max_cycles, max_steps, most, tolerance), islands, first, bench, p, zero
             )
             steps += count
             status = MAX_ITERATIONS if answer != SOLVED else status
@@ -112,15 +112,15 @@ def solve_parts(given, tau, start, max_cycles, max_steps, tolerance, floats, int
 
 @kernel
 def solve_part(given, tau, start, limits, islands, first, bench, p, zero):
-    """Solve the island of this name; returns as `cone_newton`. limits: its cycles, their Newton steps, tolerance."""
-    part, warm, (max_cycles, max_steps, tolerance) = bench.part, len(start) == len(p), limits
+    """Solve the island of this name; returns as `cone_newton`. limits: cycles, steps of each, of all, tolerance."""
+    part, warm, (max_cycles, max_steps, most, tolerance) = bench.part, len(start) == len(p), limits
     k, size = cut_out(given, start, warm, islands, first, part, zero)
     some = Given(
         part.rows[:k], part.segments[:k], part.free[:size], part.bias[:k], part.friction[:k], part.scale[:k],
         part.pace[:k], given.apart, given.brief,
     )  # fmt: skip
     found = cone_newton(
-        some, tau, part.start[: k if warm else 0], max_cycles, max_steps, tolerance, bench.floats, bench.ints,
+        some, tau, part.start[: k if warm else 0], max_cycles, max_steps, most, tolerance, bench.floats, bench.ints,
         part.p[:k], zero,
     )  # fmt: skip
     for i in range(k):
@@ -144,18 +144,24 @@ def solve_share(given, tau, start, limits, islands, share, floats, ints, p, zero
 @kernel
 def chain(segments, islands):
     """Find the islands, and chain the velocities and contacts of each; returns how many have contacts."""
-    # At first every velocity is an island of its own; a contact joins all that it touches.
+    # Contacts join the velocities of a run: `after` counts the runs that go on from one velocity to the next.
     first, after, last, before = islands
     for j in range(len(first)):
-        first[j] = j
+        after[j] = 0
     for i in range(len(segments)):
-        start, length, other, more = segments[i, 0], segments[i, 1], segments[i, 2], segments[i, 3]
-        for j in range(start + 1, start + length):
-            unite(first, start, j)
-        for j in range(other + 1, other + more):
-            unite(first, other, j)
-        if length > 0 and more > 0:
-            unite(first, start, other)
+        for s in range(0, 4, 2):
+            if segments[i, s + 1] > 1:
+                after[segments[i, s]] += 1
+                after[segments[i, s] + segments[i, s + 1] - 1] -= 1
+    going_on = 0
+    for j in range(len(first)):
+        first[j] = first[j - 1] if going_on > 0 else j
+        going_on += after[j]
+
+    # And both of their runs.
+    for i in range(len(segments)):
+        if segments[i, 1] > 0 and segments[i, 3] > 0:
+            unite(first, segments[i, 0], segments[i, 2])
     flatten(first)
 
     # The velocities of each, from the first on; meanwhile `last` has the latest.

@@ -37,13 +37,13 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     MARGIN,
     MERITS,
     NEAR,
+    ON_RIM,
     PROGRESS,
     REFINEMENTS,
     ROUGH,
     RUN,
     SAME,
     SMALLEST_EPSILON,
-    SOFTER,
     STAGED,
     TRIALS,
     WATCHDOG,
@@ -89,7 +89,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
 
         # Direction from the linearised laws, softened by ε in proportion to the residual.
         epsilon = min(LARGEST_EPSILON, max(least_epsilon, soft * largest))
-        changed = linearise_box(contacts, now, epsilon, system) if box else linearise(contacts, now, epsilon, system)
+        changed = linearise_map(contacts, now, epsilon, system, box)
         if not newton_direction(contacts, system, search.direction):
             return least, step
 
@@ -105,7 +105,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
                 # now on ε is at least NEAR, so that a δ that is no motion moves impulses by one at most.
                 epsilon = least_epsilon = NEAR
                 patience = HURRY
-                linearise(contacts, now, epsilon, system)
+                linearise(contacts, now, epsilon, system, False)
                 if not newton_direction(contacts, system, search.direction):
                     return least, step
                 move(now, length, search.direction, trial)
@@ -177,7 +177,7 @@ def full_steps(contacts, search, system, least, enough, softness, max_steps):
             return least, step - 1
 
         # If no mode has changed since the last factors, they still hold, and a second solve with them will do.
-        changed = linearise(contacts, now, epsilon, system) if factored else 1
+        changed = linearise(contacts, now, epsilon, system, False) if factored else 1
         allowed = max(LONGEST * largest_of(now.p), LONGER * largest)
         if changed == 0:
             set_right(contacts, system)
@@ -187,19 +187,19 @@ def full_steps(contacts, search, system, least, enough, softness, max_steps):
             # A step leaves ε times the change of impulses: ε as large as `enough` allows, or as modes are wrong.
             epsilon = max(min(NEAR, enough / largest), softness * largest * min(1.0, largest / ROUGH))
             epsilon = max(ease * min(LARGEST_EPSILON, epsilon), SMALLEST_EPSILON)
-            changed = max(linearise(contacts, now, epsilon, system), 0 if factored else 1)
+            changed = max(linearise(contacts, now, epsilon, system, step == 1), 0 if factored else 1)
             if not newton_direction(contacts, system, direction):
                 return least, step
 
             # Contacts that hold each other ask for rates that disagree by δ, and for impulses of δ / ε: soften them.
-            for _ in range(SOFTER):
-                length = largest_of(direction)
-                if not length > allowed:
-                    break
+            # That may take more than once, as long as it halves them.
+            length, before = largest_of(direction), DIVERGED
+            while allowed < length < GAIN * before:
                 epsilon = min(LARGEST_EPSILON, epsilon * length / (0.5 * allowed))
-                linearise(contacts, now, epsilon, system)
+                linearise(contacts, now, epsilon, system, step == 1)
                 if not newton_direction(contacts, system, direction):
                     return least, step
+                length, before = largest_of(direction), length
 
         # The full step, refined; sliding contacts go along their rims.
         before = largest
@@ -274,13 +274,25 @@ def evaluate_map(contacts, point, box):
 
 
 @kernel
-def linearise(contacts, point, epsilon, system):
-    """Set dp = constant - slope du of each contact; returns how many contacts changed their mode."""
+def linearise_map(contacts, point, epsilon, system, box):
+    """As `linearise`, of the same map."""
+    if box:
+        return linearise_box(contacts, point, epsilon, system)
+    return linearise(contacts, point, epsilon, system, False)
+
+
+@kernel
+def linearise(contacts, point, epsilon, system, as_before):
+    """Set dp = constant - slope du of each contact; returns how many contacts changed their mode.
+
+    as_before: whether impulses are those of the last step, and contacts that press are to go on as they did then
+    """
     constant, slope, zero = system.constant, system.slope, contacts.zero
     stiffness, changed = 1.0 / epsilon, 0
     for i in range(len(point.p)):
         p, u, mu = at(point.p, i, zero), at(point.u, i, zero), contacts.friction[i]
-        y = minus(p, u)
+        goes_on = as_before and p[0] > max(u[0], 0.0) and not contacts.apart
+        y = continued(p, u, mu) if goes_on else minus(p, u)
         length = sqrt(across(y, y))
 
         # Open: the impulse vanishes. Closed: u_n + du_n + ε dp_n = 0.
@@ -300,7 +312,8 @@ def linearise(contacts, point, epsilon, system):
             t, part, normal = over(y, length), mu * y[0] / length, -stiffness * u[0]
             yielding = 1.0 - part + part * epsilon
             along = mu * (p[0] + normal) - across(t, p)
-            put(constant, i, with_normal(normal, minus(times(along, t), turned(t, p, yielding))))
+            beside = times(part, u) if goes_on else p  # both are the same where y is p - u
+            put(constant, i, with_normal(normal, minus(times(along, t), turned(t, beside, yielding))))
             set_slip(slope, i, stiffness, mu, t, part / yielding)
 
         # Count changes of the active set.
@@ -308,6 +321,20 @@ def linearise(contacts, point, epsilon, system):
             system.mode[i] = mode
             changed += 1
     return changed
+
+
+@kernel
+def continued(p, u, mu):
+    """p - u of a contact that presses, if its mode is what its impulse says: on the rim it slides, inside it sticks.
+
+    Velocities under the impulses of the last step hardly tell: each lacks the changes of all other impulses.
+    """
+    size, radius = sqrt(across(p, p)), mu * p[0]
+    if size < ON_RIM * radius:
+        return p
+    if size == 0.0:
+        return with_normal(p[0], minus(p, u))
+    return with_normal(p[0], times(1.0 + sqrt(across(u, u)) / size, p))
 
 
 @kernel

@@ -67,9 +67,12 @@ CUT = 0.05
 IDLE = 7
 STAGED = 3 * RUN
 # Change of an impulse that a full step may make: this part of the largest one, or this many times the residual. What is
-# longer is made half of that by a larger ε, SOFTER times at most. Larger: impulses that are not unique leap from limit
-# to limit. Smaller: many steps until they arrive.
-LONGEST, LONGER, SOFTER = 0.4, 5.0, 2
+# longer is made half of that by a larger ε. Larger: impulses that are not unique leap from limit to limit. Smaller:
+# many steps until they arrive.
+LONGEST, LONGER = 0.4, 5.0
+# Part of its cone's radius from which on an impulse of the last step is that of a contact that slides. Larger: rounding
+# makes it stick. Smaller: what sticks near the rim slides at first.
+ON_RIM = 1.0 - HALF_OF_THE_DIGITS
 # Merits that a step is searched against. One would be a monotone search, which stalls at changes of mode.
 MERITS = RUN
 # Trials of a step, each half as long as the one before, and part of the merit that it must take away.
@@ -103,6 +106,9 @@ FIRST_SWEEPS, ROUGH = 2, 1e-2
 # Sweeps of the first cycle that sweeps again, and at most; four times as many each time.
 MORE_SWEEPS = 50
 MOST_SWEEPS = 16 * MORE_SWEEPS
+# Newton steps that a sweep counts as, where work is bounded: one; of contacts that spin and roll, this many for each.
+# The problem of one of these, in five tangents, takes forty times as long as in two. Smaller: failing takes too long.
+WIDE_SWEEP = 8.0
 # Normal impulse that a perturbation adds at most.
 PRESSURE = 0.1
 # Impulse of a contact whose start is balanced: a light block between heavy ones bears far more than moves it, and what
