@@ -37,7 +37,8 @@ def select(found: Constraints, chosen: NDArray[np.int64]) -> Constraints:
 
 def extended(found: Constraints, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
     """(m,) velocities, with zeros for those added for dry friction."""
-    return np.append(velocity, np.zeros(len(found.free) - velocity.size))
+    added = len(found.free) - velocity.size
+    return np.append(velocity, np.zeros(added)) if added else velocity
 
 
 def speeds(found: Constraints, v: NDArray[np.float64]) -> NDArray[np.float64]:
