@@ -15,10 +15,13 @@ from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
 from stiction.problems.laws import Frictionless, Viscous
 from stiction.solutions.status import Status
+from stiction.solvers.auto import Auto
 from stiction.solvers.contact.baraff.baraff import impulse_along
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
 from stiction.solvers.solve import solve
 from stiction.stepping.event_calm import calmed
 from stiction.stepping.event_forces import Forces, pose
+from stiction.stepping.event_fused import struck
 from stiction.stepping.event_moment import Moment, classify, find_ended, find_hits
 from stiction.stepping.event_motion import TINY, Landing, Motion
 from stiction.stepping.event_rows import extended, inertia, select
@@ -28,10 +31,12 @@ from stiction.stepping.report import Report
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stiction.problems.contact import ContactProblem
     from stiction.problems.laws import Law
     from stiction.solutions.contact import ContactSolution
     from stiction.stepping.engine import Engine
     from stiction.stepping.event_driven import EventDriven
+    from stiction.stepping.event_fused import Answer
 
 PIECES = 4  # of motion, for each of `impacts`, after which a step is ended at velocity level
 
@@ -160,15 +165,24 @@ class Course(Motion):
         rate = returned * moment.u[chosen, 0] if options.impact == "newton" else np.zeros(chosen.size)
         problem = pose(select(moment.found, chosen), moment.mass, law, velocity=v, gap_rate=rate)
         self.engine.problem = problem
-        solution = self.certified(solve(problem, self.solver, tolerance=options.tolerance))
+        answer = self.impulses(problem)
         if returned.any() and options.impact == "poisson":
             # Give back e times the normal impulse of compression, then let friction and new contacts act.
-            given = np.zeros_like(solution.impulse)
-            given[:, 0] = returned * solution.impulse[:, 0]
-            raised = problem.respond(solution.impulse + given)[0]
-            problem = pose(select(moment.found, chosen), moment.mass, law, velocity=raised)
-            solution = self.certified(solve(problem, self.solver, tolerance=options.tolerance))
-        self.data.qvel[:] = solution.velocity[: self.model.nv]
+            given = np.zeros_like(answer.impulse)
+            given[:, 0] = returned * answer.impulse[:, 0]
+            raised = problem.respond(answer.impulse + given)[0]
+            answer = self.impulses(pose(select(moment.found, chosen), moment.mass, law, velocity=raised))
+        self.data.qvel[:] = answer.velocity[: self.model.nv]
+
+    def impulses(self, problem: ContactProblem) -> Answer | ContactSolution:
+        """The impulses of an impact, certified."""
+        tolerance = self.options.tolerance
+        if problem.law.kind == "cone" and type(self.solver) in (Auto, type(None)):
+            aim = (self.solver or Auto()).aim_of(tolerance)
+            quick = struck(problem, ConeNewton(tolerance=aim), tolerance)
+            if quick is not None:
+                return self.certified(quick).answer  # type: ignore[no-any-return]
+        return self.certified(solve(problem, self.solver, tolerance=tolerance))  # type: ignore[no-any-return]
 
     def relieve(self, moment: Moment, solution: ContactSolution) -> bool:
         """Where sliding friction leaves no forces, stop that sliding by an impulse along the ray, then strike."""
@@ -248,5 +262,5 @@ class Course(Motion):
     def report_of(self, solution: ContactSolution, potential: float, kinetic: float) -> Report:
         assert self.worst is not None
         trace = (f"{self.pieces} pieces of motion, {self.blows} impacts", *self.notes, *solution.trace)
-        last = solution._replace(certificate=self.worst.certificate, trace=trace)
+        last = solution._replace(certificate=self.worst, trace=trace)
         return Report(self.data.time, potential, kinetic, last)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.laws import Law
-    from stiction.solutions.contact import ContactSolution
+    from stiction.solutions.contact import ContactCertificate
     from stiction.stepping.engine import Engine
     from stiction.stepping.event_driven import EventDriven
 
@@ -80,16 +80,17 @@ class Motion:
         self.slow = options.touch / self.dt
         self.by = solver_of_forces(law, solver)
         self.left = self.dt
-        self.worst: ContactSolution | None = None
+        self.worst: ContactCertificate | None = None
         probe = _probes.get(engine)
         if probe is None:
             probe = _probes[engine] = Probe(engine.shadow)
         self.probe = probe
 
-    def certified(self, solution: ContactSolution) -> ContactSolution:
-        if self.worst is None or not solution.certificate.residual <= self.worst.certificate.residual:
-            self.worst = solution
-        return solution
+    def certified(self, found: Any) -> Any:
+        """An answer, with its certificate remembered if it is the worst so far."""
+        if self.worst is None or not found.certificate.residual <= self.worst.residual:
+            self.worst = found.certificate
+        return found
 
     def forces(self, memory: Any, moment: Moment, position: NDArray[np.float64] | None = None) -> Forces:
         """Forces at contacts that bear, with what MuJoCo's memory knows of the smooth forces."""
@@ -109,7 +110,7 @@ class Motion:
         )
         self.engine.problem = problem
         found = solve_forces(problem, d, self.by, self.options.tolerance)
-        self.certified(found.solution)
+        self.certified(found.found)
         return found
 
     def piece(self, moment: Moment, forces: Forces) -> Landing:
@@ -233,7 +234,7 @@ class Motion:
         nv, touch = self.model.nv, self.options.touch
         most = self.options.recovery * landing.h + touch
         position, velocity = landing.position, landing.velocity
-        closes, sticks = self.lasting(moment, landing.last.solution, landing.h >= (1.0 - TINY) * self.left)
+        closes, sticks = self.lasting(moment, landing.last, landing.h >= (1.0 - TINY) * self.left)
         near, pushed = most, np.zeros(moment.found.n + 1, bool)
         for k in range(2 * PASSES):
             if k < PASSES:
@@ -253,12 +254,13 @@ class Motion:
         rest = back_at_rest(found, mass, extended(found, velocity), held, stuck, VELOCITY_DRIFT * self.slow)
         return position, velocity if rest is None else rest[:nv]
 
-    def lasting(self, moment: Moment, solution: ContactSolution, last: bool) -> NDArray[np.bool_]:
+    def lasting(self, moment: Moment, forces: Forces, last: bool) -> NDArray[np.bool_]:
         """(2, n + 1) of the contacts at the beginning, which stay closed and which stick."""
         closes, sticks = which = np.zeros((2, moment.found.n + 1), bool)
-        if len(solution.impulse) == moment.chosen.size:
-            opening = OPENING * solution.certificate.scale
-            find_lasting(moment, solution.contact_velocity, solution.mode, opening, last, closes, sticks)
+        answer = forces.answer
+        if len(answer.mode) == moment.chosen.size:
+            opening = OPENING * forces.found.certificate.scale
+            find_lasting(moment, answer.contact_velocity, answer.mode, opening, last, closes, sticks)
         return which
 
     def apart(self, position: NDArray[np.float64], velocity: NDArray[np.float64], h: float) -> NDArray[np.float64]:
