@@ -2,10 +2,14 @@
 
 MuJoCo finds the contacts of a pair one after the other, and pairs in the same order while nothing new touches. So the
 search for a pair goes on where the last one ended, and comes round to all contacts only if the pair is new.
+
+Impulses along the tangents are carried over as vectors in the world. MuJoCo's tangents turn with the normal, or with
+the axis of a capsule, and jump where the normal is 60° from the y axis: the same components would be another vector.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +44,26 @@ def carry(model, last, impulse, now, taken, previous, start):
         for c in range(start.shape[1]):
             known = previous[i] >= 0 and c < impulse.shape[1]
             start[i, c] = impulse[previous[i], c] if known else 0.0
+        if previous[i] >= 0:
+            turn(last.frame[previous[i]], now.frame[i], start[i])
+
+
+@kernel
+def turn(old, new, p):
+    """Turn the tangential parts of an impulse, and those of rolling, from the old tangents to the new ones."""
+    along, across, same = 0.0, 0.0, True
+    for a in range(3):
+        along += old[0, a] * new[0, a]
+        across += old[0, a] * new[1, a]
+        same = same and old[0, a] == new[0, a]
+    length = math.hypot(along, across)
+    if same or length == 0.0:  # nothing has turned, or there are no tangents
+        return
+
+    # By the angle between the first tangents, seen along the normal.
+    c, s = along / length, across / length
+    for k in range(1, len(p) - 1, 3):
+        p[k], p[k + 1] = c * p[k] - s * p[k + 1], s * p[k] + c * p[k + 1]
 
 
 @kernel

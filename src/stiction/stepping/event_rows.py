@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stiction.bodies.motion import Probe
     from stiction.bodies.structs import Memory
 
-BY_CONTACT = ("rows", "friction", "gap", "slack", "spot", "segments", "kind", "address", "source", "pair")
+BY_CONTACT = ("rows", "friction", "gap", "slack", "spot", "frame", "segments", "kind", "address", "source", "pair")
 
 
 def select(found: Constraints, chosen: NDArray[np.int64]) -> Constraints:
