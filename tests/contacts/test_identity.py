@@ -5,7 +5,8 @@ import pytest
 
 import stiction as st
 from stiction.contacts.gather import CONTACT
-from stiction.contacts.identity import turn
+from stiction.contacts.identity import match, turn
+from stiction.stepping.event_rows import select
 
 BALL = """
 <mujoco><option timestep="0.002"/><worldbody>
@@ -101,3 +102,36 @@ def test_limits_and_dry_friction_have_no_tangents():
     assert found.n == 2
     assert (found.kind != CONTACT).all()
     np.testing.assert_array_equal(found.frame, 0.0)
+
+
+def by_search(radius, old, new):
+    """Each new contact looks at all old ones of its pair, in order."""
+    previous, taken = [], set()
+    for one, two, spot in zip(*new.pair.T, new.spot, strict=True):
+        near, found = 0.25 * min(radius[one], radius[two]), -1
+        for o in np.flatnonzero((old.pair == (one, two)).all(axis=1)):
+            distance = np.linalg.norm(old.spot[o] - spot)
+            if o not in taken and distance < near:
+                near, found = distance, int(o)
+        taken.add(found)
+        previous.append(found)
+    return previous
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_matching_finds_what_a_search_of_all_contacts_finds(seed):
+    """Pairs come, go, and change their order: the first and the last ones, neighbours, and all of them."""
+    sim = st.Simulation(st.Scene.named("heap", bodies=30, seed=seed))
+    list(sim.run(0.5))
+    found, rng = sim.engine.gathered, np.random.default_rng(seed)
+    assert found.n > 40
+    radius = np.where(sim.model.geom_rbound > 0.0, sim.model.geom_rbound, np.inf)  # planes have none
+    runs = np.split(np.arange(found.n), np.flatnonzero((np.diff(found.pair, axis=0) != 0).any(axis=1)) + 1)
+    spot = found.spot + rng.normal(scale=5e-3, size=found.spot.shape)
+    for share in (0.0, 0.1, 0.5, 1.0):
+        old, new = ([run for run in runs if rng.uniform() >= share] for _ in range(2))
+        if share == 0.5:
+            rng.shuffle(new)
+        before = select(found, np.array([i for run in old for i in run], np.int64))
+        now = select(found._replace(spot=spot), np.array([i for run in new for i in run], np.int64))
+        assert match(sim.engine.memory, before, now).tolist() == by_search(radius, before, now)

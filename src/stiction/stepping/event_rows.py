@@ -19,7 +19,7 @@ from stiction.arrays.runs import row_dot, spread_row
 from stiction.bodies.dynamics import block_of, inertia_of_tree
 from stiction.bodies.motion import moved
 from stiction.contacts.gather import Constraints, gather
-from stiction.contacts.identity import match_contacts
+from stiction.contacts.identity import PLACES, match_contacts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,22 +86,22 @@ def bend(
     probe.place(moved(probe.model, position, velocity, -stride), velocity)
     behind = gather(probe.memory)
     bent, joints_bent, reach = np.empty((n, 3)), np.empty(j), np.empty(n)
-    places = np.empty((3, max(n, ahead.n, behind.n)), np.int64)
-    set_bend(probe.memory.model, found, ahead, behind, v, stride, places, bent, reach, joints_bent)
+    taken, places = np.empty(PLACES * n, np.int64), np.empty((2, max(n, ahead.n, behind.n)), np.int64)
+    set_bend(probe.memory.model, found, ahead, behind, v, stride, taken, places, bent, reach, joints_bent)
     return bent, joints_bent
 
 
 @kernel
-def set_bend(model, found, ahead, behind, v, stride, places, bent, reach, joints_bent):
+def set_bend(model, found, ahead, behind, v, stride, taken, places, bent, reach, joints_bent):
     """Fill the change of rows along the motion, times v, from those one stride ahead and behind.
 
-    places: (3, most contacts) scratch; reach: (n,) the time over which each contact is known
+    taken, places: (PLACES n,) and (2, most contacts) scratch; reach: (n,) the time over which each contact is known
     """
     n = len(bent)
     for i in range(n):
         bent[i, 0] = bent[i, 1] = bent[i, 2] = reach[i] = 0.0
-    add_side(model, found, ahead, v, 1.0, stride, places, bent, reach)
-    add_side(model, found, behind, v, -1.0, stride, places, bent, reach)
+    add_side(model, found, ahead, v, 1.0, stride, taken, places, bent, reach)
+    add_side(model, found, behind, v, -1.0, stride, taken, places, bent, reach)
     for i in range(n):
         for c in range(3):
             bent[i, c] = bent[i, c] / reach[i] if reach[i] > 0.0 else 0.0
@@ -113,11 +113,11 @@ def set_bend(model, found, ahead, behind, v, stride, places, bent, reach, joints
 
 
 @kernel
-def add_side(model, found, there, v, sense, stride, places, bent, reach):
+def add_side(model, found, there, v, sense, stride, taken, places, bent, reach):
     """Add `sense` times the velocities of contacts on one side, or here where they are not found there."""
-    n, count, taken, previous, where = len(bent), len(there.gap), places[0], places[1], places[2]
+    n, count, previous, where = len(bent), len(there.gap), places[0], places[1]
     for i in range(n):
-        taken[i], where[i] = 0, -1
+        where[i] = -1
     match_contacts(model, found.spot, found.pair, there.spot, there.pair, taken, previous)
     for k in range(count):
         if previous[k] >= 0:
