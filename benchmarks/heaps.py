@@ -1,11 +1,14 @@
-"""Large islands: random heaps solved cold, moving heaps beside `mujoco.mj_step`, and files of published problems.
+"""Large islands: random heaps solved cold, heaps in motion and at rest beside `mujoco.mj_step`, published problems.
 
 CPU time, everything in one run. A moving heap falls between walls, hits and settles: mixed boxes, cylinders, capsules
 and spheres of 1 to 10 kg; MuJoCo steps its own copy with the elliptic cone and Newton's method, in turn with ours. Both
 begin alike and go their own ways, so that steps are compared by number only. A step that is not certified ends a run.
+A heap at rest is let settle by ours first; MuJoCo goes on from there, with either cone, and settles its own way before
+steps are compared.
 
 `python benchmarks/heaps.py` prints the tables and what they were meant to reach, `--quick` shows that it runs,
-`--seconds 60` bounds the time of each moving heap, `--published DIR` adds all problems in a folder of files.
+`--seconds 60` bounds the time of each moving heap, `--rest 200 300` adds heaps at rest, `--published DIR` adds all
+problems in a folder of files.
 """
 
 from __future__ import annotations
@@ -107,6 +110,45 @@ def race(model: Any, steps: int, limit: float) -> tuple[Any, Any, int, str]:
     return np.array(ours), np.array(theirs), contacts, failure
 
 
+def resting_heaps(sizes: list[int], settling: int = 2500, own: int = 200, steps: int = 100) -> Table:
+    """Whole steps of heaps that have settled; settling: steps of ours; own: of MuJoCo's after these."""
+    import mujoco
+
+    rows, aims, numbers = [], [], {}
+    for bodies in sizes:
+        model = falling(bodies)
+        mine = mujoco.MjData(model)
+        for _ in range(settling):
+            st.step(model, mine)
+        start, ours = (mine.qpos.copy(), mine.qvel.copy()), timed(st.step, model, mine, steps)
+        found = [str(bodies), str(int(mine.ncon)), f"{np.abs(mine.qvel).max():.0e}", duration(ours)]
+        numbers[str(bodies)] = {"ours": ours}
+        for cone, most in (("pyramidal", 0.5), ("elliptic", 1.0)):
+            other = falling(bodies)
+            other.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{cone.upper()}")
+            data = mujoco.MjData(other)
+            data.qpos[:], data.qvel[:] = start
+            for _ in range(own):
+                mujoco.mj_step(other, data)
+            theirs = timed(mujoco.mj_step, other, data, steps)
+            found += [duration(theirs), ratio_text(ours / theirs)]
+            numbers[str(bodies)][cone] = theirs
+            aims.append(at_most(f"heap of {bodies} at rest: over mj_step, {cone} cone", most, ours / theirs))
+        rows.append(tuple(found))
+    columns = ("bodies", "contacts", "fastest, m/s", "median", "pyramidal", "ratio", "elliptic", "ratio")
+    return Table("Heaps at rest beside mj_step", columns, rows, numbers=numbers, aims=aims)
+
+
+def timed(step: Any, model: Any, data: Any, steps: int) -> float:
+    """Median CPU seconds of a step."""
+    seconds = []
+    for _ in range(steps):
+        begin = time.process_time()
+        step(model, data)
+        seconds.append(time.process_time() - begin)
+    return float(np.median(seconds))
+
+
 def falling(bodies: int, seed: int = 0) -> Any:
     """A model: bodies in layers above a floor, between four walls."""
     import mujoco
@@ -169,9 +211,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=float, default=60.0, help="of CPU time for each moving heap")
+    parser.add_argument("--rest", type=int, nargs="+", default=[], help="bodies of heaps at rest")
     parser.add_argument("--published", type=Path, help="folder of contact problems")
     options = parser.parse_args()
     tables = [random_heaps(options.quick), moving_heaps(options.quick, options.seconds)]
+    if options.rest:
+        tables.append(resting_heaps(options.rest))
     if options.published is not None:
         tables.append(published(options.published))
     for table in (*tables, aims_of(tables)):

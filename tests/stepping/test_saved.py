@@ -52,6 +52,23 @@ def test_files_of_older_versions_have_no_digest_and_are_restored(fields, tmp_pat
     np.testing.assert_array_equal(again.data.qpos, fields["state"][1:8])
 
 
+def test_files_without_tangents_are_restored(tmp_path):
+    """Tangents came last: older files have six numbers less a contact, and begin from the impulses as they are."""
+    sim, path = st.Simulation(st.Scene.named("block-stack")), tmp_path / "sim.npz"
+    sim.step()
+    sim.save(path)
+    with np.load(path) as archive:
+        fields = {name: archive[name] for name in archive.files if name != "digest"}
+    floats, n = fields["floats"], sim.engine.gathered.n
+    np.savez(path, **{**fields, "floats": floats[: -6 * n]})
+    again = st.Simulation.restore(path)
+    np.testing.assert_array_equal(again.engine.gathered.frame, 0.0)
+    np.testing.assert_array_equal(again.engine.impulse, sim.engine.impulse)
+    assert again.step().certificate.residual <= 1e-8
+    np.savez(path, **{**fields, "floats": floats[: -6 * n - 1]})
+    refused(path, "shorter than counts says")
+
+
 def test_what_was_altered_after_it_was_saved_is_refused(fields, tmp_path):
     for name in ("model", "state", "acceleration"):
         changed = fields[name].copy()

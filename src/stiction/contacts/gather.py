@@ -24,7 +24,7 @@ Where surfaces move by themselves, as MuJoCo's `surfacevel` makes a belt or a tu
 constant part (`surface`): the velocity of the second geom's surface at the contact relative to the first's, and of its
 spin, scaled as the rows are.
 
-A contact keeps its two geoms (`pair`) and its place in the frame of the second one (`spot`).
+A contact keeps its two geoms (`pair`), its place in the frame of the second one (`spot`), and its tangents (`frame`).
 """
 
 from __future__ import annotations
@@ -115,6 +115,7 @@ class Constraints(NamedTuple):
     joint_gap: Array[Floats, "j"]  # error of position of the bilateral rows
     joint_aim: Array[Floats, "j"]  # velocity of theirs after the step that the model's solref asks for
     surface: Array[Floats, "carried", "d"]  # motion of surfaces at the n contacts, 0 along n; none if all are still
+    frame: Array[Floats, "n", 2, 3]  # t1 and t2 in the world; zero of limits and dry friction
     starts: Array[Ints, "blocks + 1"]  # first velocity of each block: the trees, then one for each dry friction
     segments: Array[Ints, "n", 4]  # start and length of the two runs of velocities that a contact touches, whole blocks
     joint_segments: Array[Ints, "j", 4]  # the same of the bilateral rows
@@ -302,7 +303,7 @@ def fill(model, data, where, kept, to, scratch):
         gap[i], slack[i] = floats(contact + where[DIST])[0], SLACK * smaller_radius(model, geoms)
         if abs(gap[i]) <= grain(model, geoms[0]) + grain(model, geoms[1]):
             gap[i] = 0.0
-        spot_in_frame(data, floats(contact + where[POS]), geoms[1], spot[i])
+        set_place(data, where, contact, geoms[1], spot[i], to.frame[i])
         # Its rows; directions without friction have none.
         mu = friction[i] = coefficient(contact, where)
         copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
@@ -316,8 +317,8 @@ def fill(model, data, where, kept, to, scratch):
             set_surface(model, data, where, contact, mu, to.surface[i])
 
     # Limits of joints and tendons: a normal row without friction.
-    for i in range(touching, len(to.surface)):
-        clear(to.surface[i])
+    for i in range(touching, n):
+        leave_out_tangents(to, i)
     i = touching
     for row in range(d.ne + d.nf, d.ne + d.nf + d.nl):
         first, second = trees_of_row(model, data, where, row)
@@ -583,14 +584,25 @@ def set_surface(model, data, where, contact, mu, out):
 
 
 @kernel
-def spot_in_frame(data, position, geom, spot):
-    """Write a position in a geom's frame, Rᵀ (position - origin)."""
+def set_place(data, where, contact, geom, spot, frame):
+    """Write where a contact is in a geom's frame, Rᵀ (position - origin), and its tangents in the world."""
     d = data[0]
     origin, R = floats(d.geom_xpos), floats(d.geom_xmat)
+    position, axes = floats(contact + where[POS]), floats(contact + where[FRAME])
     for a in range(3):
         spot[a] = 0.0
         for b in range(3):
             spot[a] += R[9 * geom + 3 * b + a] * (position[b] - origin[3 * geom + b])
+        frame[0, a], frame[1, a] = axes[3 + a], axes[6 + a]
+
+
+@kernel
+def leave_out_tangents(to, i):
+    """A limit or dry friction has no tangents, and no surface that could move."""
+    if len(to.surface) > 0:
+        clear(to.surface[i])
+    clear(to.frame[i, 0])
+    clear(to.frame[i, 1])
 
 
 @kernel

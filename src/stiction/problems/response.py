@@ -56,14 +56,41 @@ def contradictions(problem: ContactProblem) -> NDArray[np.int64]:
     white = problem.whitened
     if len(white.kept) == len(problem.joints) or white.record is None:
         return NONE
-    redundant = problem.redundant_joints
-    size, held = white.record.joint_size[0], white.record.held  # 1 / |row|, 0 of a zero row
-    length = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0.0)
-    rounding = length[redundant] <= NOISE_ROW * length.max()
-    rows, rate = np.where(rounding[:, None], 0.0, problem.joints[redundant]), problem.joint_rate[redundant]
-    off, asked = np.abs(rows @ held + rate), np.abs(rows @ problem.velocity + rate)
-    terms = np.abs(rows) @ np.abs(held) + np.abs(rate)
-    return np.asarray(redundant[off > CONTRADICTION * np.maximum(asked, terms)])
+    wrong = np.empty(len(problem.joints), np.int64)
+    mark_contradictions(problem.posed, white.record, len(white.kept), wrong)
+    return np.flatnonzero(wrong)
+
+
+@kernel
+def mark_contradictions(posed, white, rank, wrong):
+    """Mark redundant bilateral rows whose rates contradict the rows that they depend on; return how many do.
+
+    rank: number of independent rows
+    """
+    # Rows that are not redundant, or ask for no motion, never do.
+    count, asks, least = len(wrong), False, np.inf
+    for i in range(count):
+        wrong[i] = 1
+        asks = asks or posed.joint_rate[i] != 0.0
+        if white.joint_size[0, i] > 0.0:
+            least = min(least, white.joint_size[0, i])
+    for u in range(rank):
+        wrong[white.kept[u]] = 0
+    found = 0
+    for i in range(count):
+        if wrong[i] == 0 or not asks:
+            wrong[i] = 0
+            continue
+        # Its rate with joints held, without, and the terms that make it up; a row of rounding size has none.
+        row, rate, size = posed.joints[i], posed.joint_rate[i], white.joint_size[0, i]
+        off, asked, terms = rate, rate, abs(rate)
+        if 0.0 < NOISE_ROW * size < least:
+            for j in range(len(row)):
+                off, asked = off + row[j] * white.held[j], asked + row[j] * posed.velocity[j]
+                terms += abs(row[j] * white.held[j])
+        wrong[i] = 1 if abs(off) > CONTRADICTION * max(abs(asked), terms) else 0
+        found += wrong[i]
+    return found
 
 
 @kernel

@@ -18,7 +18,7 @@ from stiction.bodies.stages import advance, after_control, before_control, may_a
 from stiction.bodies.state import copy_data, place_bodies
 from stiction.bodies.structs import SURFACES, WIDEST
 from stiction.contacts.gather import COUNTS, Constraints, gather
-from stiction.contacts.identity import carry
+from stiction.contacts.identity import PLACES, carry
 from stiction.contacts.margins import begin
 from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidScene, StictionError
@@ -216,7 +216,7 @@ class Engine:
             return None
         last, n = self.last.arrays, found.n
         start = np.empty(found.rows.shape[:2])
-        taken, previous = np.empty(last.constraints.n, np.int64), np.empty(n, np.int64)
+        taken, previous = np.empty(PLACES * last.constraints.n, np.int64), np.empty(n, np.int64)
         carry(self.memory.model, last.constraints, last.impulse, found, taken, previous, start)
         return start
 

@@ -6,7 +6,10 @@ impact makes many of these, each of which would be an event. If u²/2a <= touch 
 
     min |dv|_M   with   N (v + dv) = 0  where contacts bear or come back,  T (v + dv) = 0  where they stick or stop
 
-This is a projection in the metric of the mass, so it only takes energy, half of what moves by less than `touch`.
+This is a projection in the metric of the mass, so it only takes energy, half of what moves by less than `touch`. What
+it would press together, although it opened before, is held as well: an impact there would open the others again, which
+would have to be calmed again, and so on without end. For the same reason nothing is calmed where all these contacts
+cannot be held at once, as a least-squares compromise would press some of them together.
 """
 
 from __future__ import annotations
@@ -17,29 +20,30 @@ import numpy as np
 
 from stiction.contacts.gather import DRY
 from stiction.stepping.event_drift import back_at_rest
+from stiction.stepping.event_moment import find_brief
 from stiction.stepping.event_rows import speeds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.stepping.event_forces import Forces
-    from stiction.stepping.event_motion import Moment
+    from stiction.stepping.event_moment import Moment
 
 
 def calmed(moment: Moment, forces: Forces, touch: float, slow: float) -> NDArray[np.float64] | None:
     """(m,) velocities without the bounces and slides that end within `touch`; None if there are none."""
-    found, chosen, u = moment.found, moment.chosen, moment.u
-    a = speeds(found, forces.acceleration)
-    bears = np.zeros(found.n, bool)
-    bears[chosen] = found.kind[chosen] != DRY
-    near = (found.gap <= touch) & (found.kind != DRY)
-    back = near & ~bears & (u[:, 0] > 0.0) & (u[:, 0] ** 2 <= -2.0 * touch * a[:, 0])
-    slip = np.full((found.n, 2), np.nan)
-    slip[chosen] = moment.slip
-    slides = bears & ~np.isnan(slip[:, 0])
-    along = np.where(slides, (np.nan_to_num(slip) * a[:, 1:]).sum(axis=1), 0.0)
-    stops = slides & ((u[:, 1:] ** 2).sum(axis=1) <= -2.0 * touch * along)
-    if not (back.any() or stops.any()):
+    found = moment.found
+    closed, stuck = np.empty((2, found.n), bool)
+    if not find_brief(moment, forces.acceleration, touch, slow, closed, stuck):
         return None
-    still = bears & ~slides & (found.friction > 0.0) & (np.hypot(u[:, 1], u[:, 2]) <= slow)
-    return back_at_rest(found, moment.mass, moment.v, np.flatnonzero(bears | back), np.flatnonzero(still | stops), 0.0)
+    while True:
+        velocity = back_at_rest(found, moment.mass, moment.v, closed, stuck, 0.0)
+        if velocity is None:
+            return None
+        u = speeds(found, velocity)[:, 0]
+        pressed = (u < -slow) & (found.gap <= touch) & (found.kind != DRY)
+        if not pressed.any():
+            return velocity
+        if (pressed & closed).any():
+            return None
+        closed |= pressed

@@ -15,22 +15,28 @@ from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
 from stiction.problems.laws import Frictionless, Viscous
 from stiction.solutions.status import Status
+from stiction.solvers.auto import Auto
 from stiction.solvers.contact.baraff.baraff import impulse_along
+from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
 from stiction.solvers.solve import solve
 from stiction.stepping.event_calm import calmed
 from stiction.stepping.event_forces import Forces, pose
-from stiction.stepping.event_motion import TINY, Landing, Moment, Motion
-from stiction.stepping.event_rows import extended, inertia, joint_speeds, select, speeds
+from stiction.stepping.event_fused import struck
+from stiction.stepping.event_moment import Moment, classify, find_ended, find_hits
+from stiction.stepping.event_motion import TINY, Landing, Motion
+from stiction.stepping.event_rows import extended, inertia, select
 from stiction.stepping.pose import viscosities
 from stiction.stepping.report import Report
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stiction.problems.contact import ContactProblem
     from stiction.problems.laws import Law
     from stiction.solutions.contact import ContactSolution
     from stiction.stepping.engine import Engine
     from stiction.stepping.event_driven import EventDriven
+    from stiction.stepping.event_fused import Answer
 
 PIECES = 4  # of motion, for each of `impacts`, after which a step is ended at velocity level
 
@@ -89,18 +95,14 @@ class Course(Motion):
 
     def classify(self, found: Constraints) -> Moment:
         """Which contacts bear, and which of them slide."""
-        v = extended(found, np.array(self.data.qvel))
-        u = speeds(found, v)
-        still = (found.gap <= self.options.touch) & (np.abs(u[:, 0]) <= self.slow)
-        chosen = np.flatnonzero(still | (found.kind == DRY))
-        bearing, sliding = select(found, chosen), u[chosen, 1:]
-        speed = np.hypot(sliding[:, 0], sliding[:, 1])
-        slides = (speed > self.slow) & (bearing.friction > 0.0) & (self.law.kind == "cone")
-        caught = slides & self.still_caught(found)[chosen]
-        slides &= ~caught
-        slip = np.where(slides[:, None], sliding / np.where(slides, speed, 1.0)[:, None], np.nan)
-        brake = np.where(caught[:, None], sliding / self.left, 0.0)
-        return Moment(found, chosen, bearing, inertia(self.engine.memory, found), v, u, slip, brake)
+        n, v = found.n, extended(found, np.array(self.data.qvel))
+        u, bears, (slip, brake) = np.empty((n, 3)), np.empty(n + 1, bool), np.empty((2, n + 1, 2))
+        left = self.left if self.law.kind == "cone" else 0.0
+        classify(found, v, self.still_caught(found), self.options.touch, self.slow, left, u, bears, slip, brake)
+        chosen = np.flatnonzero(bears)
+        return Moment(
+            found, chosen, select(found, chosen), inertia(self.engine.memory, found), v, u, bears, slip, brake
+        )
 
     def calm(self, moment: Moment, forces: Forces) -> bool:
         """Leave out bounces and slides that end at once; once for each piece of motion."""
@@ -128,25 +130,20 @@ class Course(Motion):
         In space, a direction kept for a whole piece lets sliding end in ever shorter pieces: from here on it is braked
         evenly until the end of the step, as far as friction can.
         """
-        if self.caught is None and np.isnan(moment.slip).all():
-            return
-        slip = np.full((moment.found.n + 1, 2), np.nan)
-        slip[moment.chosen] = moment.slip
-        u = speeds(landing.found, extended(landing.found, landing.velocity))[:, 1:]
-        ended = (u * slip[landing.origin]).sum(axis=1) <= self.slow
-        before = self.still_caught(landing.found)
-        if ended.any() or before.any():
-            self.caught = landing.found, ended | before
+        found, ended = landing.found, np.empty(landing.found.n, bool)
+        some = find_ended(found, landing.origin, extended(found, landing.velocity), moment.slip, self.slow, ended)
+        if some or self.caught is not None:
+            before = self.still_caught(found)
+            if some or before.any():
+                self.caught = found, ended | before
 
     # Impacts
 
     def collide(self, moment: Moment) -> bool:
         """If contacts that touch approach each other, or joints move apart, stop them by impulses."""
         found, options = moment.found, self.options
-        touching = (found.gap <= options.touch) & (found.kind != DRY)
-        hits = touching & (moment.u[:, 0] < -self.slow)
-        apart = np.abs(joint_speeds(found, moment.v)).max(initial=0.0) > self.slow
-        if not (hits.any() or apart):
+        touching, hits = np.empty((2, found.n), bool)
+        if not find_hits(found, moment.v, moment.u, options.touch, self.slow, touching, hits):
             return False
         self.blows += 1
         bounce = np.zeros(found.n)
@@ -168,15 +165,24 @@ class Course(Motion):
         rate = returned * moment.u[chosen, 0] if options.impact == "newton" else np.zeros(chosen.size)
         problem = pose(select(moment.found, chosen), moment.mass, law, velocity=v, gap_rate=rate)
         self.engine.problem = problem
-        solution = self.certified(solve(problem, self.solver, tolerance=options.tolerance))
+        answer = self.impulses(problem)
         if returned.any() and options.impact == "poisson":
             # Give back e times the normal impulse of compression, then let friction and new contacts act.
-            given = np.zeros_like(solution.impulse)
-            given[:, 0] = returned * solution.impulse[:, 0]
-            raised = problem.respond(solution.impulse + given)[0]
-            problem = pose(select(moment.found, chosen), moment.mass, law, velocity=raised)
-            solution = self.certified(solve(problem, self.solver, tolerance=options.tolerance))
-        self.data.qvel[:] = solution.velocity[: self.model.nv]
+            given = np.zeros_like(answer.impulse)
+            given[:, 0] = returned * answer.impulse[:, 0]
+            raised = problem.respond(answer.impulse + given)[0]
+            answer = self.impulses(pose(select(moment.found, chosen), moment.mass, law, velocity=raised))
+        self.data.qvel[:] = answer.velocity[: self.model.nv]
+
+    def impulses(self, problem: ContactProblem) -> Answer | ContactSolution:
+        """The impulses of an impact, certified."""
+        tolerance = self.options.tolerance
+        if problem.law.kind == "cone" and type(self.solver) in (Auto, type(None)):
+            aim = (self.solver or Auto()).aim_of(tolerance)
+            quick = struck(problem, ConeNewton(tolerance=aim), tolerance)
+            if quick is not None:
+                return self.certified(quick).answer  # type: ignore[no-any-return]
+        return self.certified(solve(problem, self.solver, tolerance=tolerance))  # type: ignore[no-any-return]
 
     def relieve(self, moment: Moment, solution: ContactSolution) -> bool:
         """Where sliding friction leaves no forces, stop that sliding by an impulse along the ray, then strike."""
@@ -256,5 +262,5 @@ class Course(Motion):
     def report_of(self, solution: ContactSolution, potential: float, kinetic: float) -> Report:
         assert self.worst is not None
         trace = (f"{self.pieces} pieces of motion, {self.blows} impacts", *self.notes, *solution.trace)
-        last = solution._replace(certificate=self.worst.certificate, trace=trace)
+        last = solution._replace(certificate=self.worst, trace=trace)
         return Report(self.data.time, potential, kinetic, last)

@@ -1,12 +1,12 @@
 """Drift of the integration, taken back: contacts that bear stay closed, those that stick do not creep.
 
 Forces keep N a + Ṅv = 0 at the beginning of a piece of motion; at its end gaps and velocities are off by what the
-method of integration leaves. The nearest positions and velocities, in the metric of the mass, at which they are not:
+method of integration leaves. The nearest positions and velocities, in the metric of the mass, at which they are not
+(`event_nearest`):
 
     min |dq|_M   with   N dq = -gap,  J dq = -error          min |dv|_M   with   N (v + dv) = 0,  T (v + dv) = 0
 
-by least squares, since contacts are redundant as a rule. Overlaps that no force is to blame for, such as those that a
-scene begins with, are taken back too, at a bounded speed.
+Overlaps that no force is to blame for, such as those that a scene begins with, are taken back too, at a bounded speed.
 """
 
 from __future__ import annotations
@@ -15,36 +15,41 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stiction.contacts.gather import DRY
+from stiction.arrays.compiled import kernel
+from stiction.arrays.runs import row_dot
+from stiction.contacts.gather import DRY, clear
 from stiction.problems.laws import Frictionless
 from stiction.solvers.solve import solve
 from stiction.stepping.event_forces import pose
-from stiction.stepping.event_rows import joint_speeds, select, set_speeds, speeds, spread
+from stiction.stepping.event_nearest import nearing_views, room, set_nearest
+from stiction.stepping.event_rows import select
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.contacts.gather import Constraints
-    from stiction.problems.contact import ContactProblem
-
-DEPENDENT = (1e-12, 1e-8, 1e-4)  # eigenvalues, over the largest, of dependent rows, tried in turn
-FARTHER = 10.0  # times the largest error: how far a contact may move when errors are taken back
 
 
 def back_in_place(
-    found: Constraints, mass: NDArray[np.float64], closed: NDArray[np.int64], most: float, exact: float
+    found: Constraints, mass: NDArray[np.float64], closed: NDArray[np.bool_], most: float, exact: float
 ) -> tuple[NDArray[np.float64] | None, float]:
     """(m,) displacement that closes these contacts and joints, each by `most` at most, and by how much the farthest.
 
     exact: errors that are left as they are; None if none is larger
     """
-    target = np.clip(-found.gap[closed], -most, most)
-    error = np.clip(found.joint_gap, -most, most)
-    farthest = float(max(np.abs(target).max(initial=0.0), np.abs(error).max(initial=0.0)))
-    if farthest <= exact:
-        return None, 0.0
-    problem = pose(found, mass, Frictionless(), velocity=np.zeros(found.free.size), joint_rate=error)
-    return nearest(problem, closed, np.zeros(closed.size, np.int64), target, farthest), farthest
+    shift, (floats, ints) = np.empty(found.free.size), room(found, found.n)
+    farthest = close(found, mass, closed, most, exact, floats, ints, shift)
+    return (shift, farthest) if farthest > 0.0 else (None, 0.0)
+
+
+def back_at_rest(
+    found: Constraints, mass: NDArray[np.float64], v: NDArray[np.float64], closed: NDArray[np.bool_],
+    stuck: NDArray[np.bool_], exact: float,
+) -> NDArray[np.float64] | None:  # fmt: skip
+    """(m,) velocities at which these contacts do not open, or not slide; None if v is such, up to `exact`."""
+    velocity, (floats, ints) = np.empty(found.free.size), room(found, 3 * found.n)
+    moves = rest(found, mass, v, closed, stuck, exact, floats, ints, velocity)
+    return velocity if moves else None
 
 
 def pushed_apart(
@@ -67,61 +72,48 @@ def pushed_apart(
     return (solution.velocity if solution.ok else None), farthest
 
 
-def back_at_rest(
-    found: Constraints, mass: NDArray[np.float64], v: NDArray[np.float64], closed: NDArray[np.int64],
-    stuck: NDArray[np.int64], exact: float,
-) -> NDArray[np.float64] | None:  # fmt: skip
-    """(m,) velocities at which these contacts do not open, or not slide; None if v is such, up to `exact`."""
-    u = speeds(found, v)
-    contacts = np.concatenate([closed, stuck, stuck])
-    parts = np.repeat([0, 1, 2], [closed.size, stuck.size, stuck.size])
-    off = max(np.abs(u[contacts, parts]).max(initial=0.0), np.abs(joint_speeds(found, v)).max(initial=0.0))
-    if off <= exact:
-        return None
-    problem = pose(found, mass, Frictionless(), velocity=v)
-    return nearest(problem, contacts, parts, np.zeros(contacts.size), float(off))
+@kernel
+def close(found, mass, closed, most, exact, floats, ints, shift):
+    """Fill the displacement of `back_in_place`; return how far the farthest goes, 0 if nothing has to move."""
+    n, m, j = len(found.gap), len(found.free), len(found.joint_gap)
+    work = nearing_views(n, m, j, len(mass), floats, ints)
+
+    # Errors, each as far as it may be taken back.
+    k, farthest = 0, 0.0
+    for i in range(n):
+        if closed[i]:
+            work.which[k, 0], work.which[k, 1] = i, 0
+            work.target[k] = min(max(-found.gap[i], -most), most)
+            farthest = max(farthest, abs(work.target[k]))
+            k += 1
+    for i in range(j):
+        work.rate[i] = min(max(found.joint_gap[i], -most), most)
+        farthest = max(farthest, abs(work.rate[i]))
+    if farthest <= exact:
+        return 0.0
+    clear(work.still)
+    set_nearest(found, mass, work.still, k, farthest, work, shift)
+    return farthest
 
 
-def nearest(
-    problem: ContactProblem,
-    contacts: NDArray[np.int64],
-    parts: NDArray[np.int64],
-    target: NDArray[np.float64],
-    off: float,
-) -> NDArray[np.float64]:
-    """The velocity nearest to the free one at which the joints hold and these rows have their targets.
+@kernel
+def rest(found, mass, v, closed, stuck, exact, floats, ints, velocity):
+    """Fill the velocities of `back_at_rest`; return whether they differ from v."""
+    n, m, j = len(found.gap), len(found.free), len(found.joint_gap)
+    work = nearing_views(3 * n, m, j, len(mass), floats, ints)
 
-    Rows that depend on each other but for a little could ask for a long way: those are left out that would move any
-    contact much farther than `off`, the largest error.
-    """
-    start = problem.respond(np.zeros((problem.n, 3)))[0]
-    if not contacts.size:
-        return start
-    white = problem.whitened
-    rows, size = np.zeros((contacts.size, problem.m)), white.scale[contacts]
-    spread(white.rows[contacts, parts], white.segments[contacts], rows)
-    before, after, impulse = np.empty((3, problem.n, 3))
-    set_speeds(problem.rows, problem.segments, start, before)
-    values, vectors = principal(rows)
-    for dependent in DEPENDENT:
-        large = values > dependent * values[-1]
-        some, over = vectors[:, large], 1.0 / values[large]
-        impulse[:], after[:] = 0.0, before
-        for _ in range(2):
-            wanted = size * (target - after[contacts, parts])
-            np.add.at(impulse, (contacts, parts), size * (some @ ((some.T @ wanted) * over)))
-            velocity = problem.respond(impulse)[0]
-            set_speeds(problem.rows, problem.segments, velocity, after)
-        if np.abs(after - before).max() <= FARTHER * off:
-            return velocity
-    return start
-
-
-def principal(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues of rows rowsᵀ, ascending, and their vectors as columns: all, or those that can be other than zero."""
-    if len(rows) <= rows.shape[1]:
-        values, vectors = np.linalg.eigh(rows @ rows.T)
-        return values, vectors
-    values, across = np.linalg.eigh(rows.T @ rows)
-    length = np.sqrt(np.maximum(values, 0.0))
-    return values, (rows @ across) / np.where(length > 0.0, length, 1.0)
+    # Rows that should not move, and the fastest of them.
+    k, fastest = 0, 0.0
+    for i in range(n):
+        for c in range(3):
+            if (closed[i] and c == 0) or (stuck[i] and c > 0):
+                work.which[k, 0], work.which[k, 1], work.target[k] = i, c, 0.0
+                fastest = max(fastest, abs(row_dot(found.rows[i, c], found.segments[i], v)))
+                k += 1
+    for i in range(j):
+        work.rate[i] = 0.0
+        fastest = max(fastest, abs(row_dot(found.joints[i], found.joint_segments[i], v)))
+    if fastest <= exact:
+        return False
+    set_nearest(found, mass, v, k, fastest, work, velocity)
+    return True

@@ -15,17 +15,23 @@ slide; for the viscous law a'_free = v, so d = v - a_free (in units of one secon
 
 from __future__ import annotations
 
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from stiction.arrays.compiled import kernel
+from stiction.arrays.runs import row_dot
+from stiction.contacts.gather import clear
 from stiction.errors import SolveFailed
-from stiction.problems.contact import ContactProblem, densified
+from stiction.problems.contact import ContactProblem
 from stiction.problems.laws import Viscous
 from stiction.solutions.contact import Mode
 from stiction.solvers.auto import Auto
 from stiction.solvers.contact.baraff.baraff import Baraff
 from stiction.solvers.solve import solve
+from stiction.stepping.event_fused import Solved, pressed
+from stiction.stepping.event_nearest import nearing_views, room, set_nearest
 from stiction.stepping.event_rows import joint_rows, speeds
 from stiction.stepping.pose import refuse_dry_friction, viscosities
 
@@ -35,16 +41,25 @@ if TYPE_CHECKING:
     from stiction.contacts.gather import Constraints
     from stiction.problems.laws import Law
     from stiction.solutions.contact import ContactSolution
+    from stiction.stepping.event_fused import Answer
 
 STRAIGHT = 1e-9  # part of the free accelerations below which the bending of tangents is left out
-DEPENDENT = 1e-9  # singular values, over the largest, of dependent tangents
 
 
 class Forces(NamedTuple):
     """The forces of a moment, certified, and the accelerations (m,) that they make."""
 
-    solution: ContactSolution
+    found: Solved | ContactSolution
     acceleration: NDArray[np.float64]
+
+    @property
+    def answer(self) -> Answer | ContactSolution:
+        """Forces, modes and accelerations of contacts."""
+        return self.found.answer if isinstance(self.found, Solved) else self.found
+
+    @property
+    def solution(self) -> ContactSolution:
+        return self.found.solution if isinstance(self.found, Solved) else self.found
 
 
 def pose(
@@ -84,13 +99,33 @@ def pose_forces(
 def straightened(
     found: Constraints, free: NDArray[np.float64], slip: NDArray[np.float64], bent: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """d with T d = Ṫv at the contacts that do not slide."""
-    still = np.flatnonzero(np.isnan(slip[:, 0]) & (found.friction > 0.0))
-    wanted = bent[still, 1:]
-    if not np.abs(wanted).max(initial=0.0) > STRAIGHT * np.abs(speeds(found, free)).max(initial=0.0):
-        return np.zeros(free.size)
-    tangents = densified(found.rows[still], found.segments[still], free.size)[:, 1:]
-    return np.asarray(np.linalg.lstsq(tangents.reshape(-1, free.size), wanted.ravel(), rcond=DEPENDENT)[0])
+    """d with T d = Ṫv at the contacts that do not slide: the smallest in the metric of the mass."""
+    d = np.empty(free.size)
+    floats, ints = room(found, 2 * found.n, joined=False)
+    straighten(found, free, slip, bent, floats, ints, d)
+    return d
+
+
+@kernel
+def straighten(found, free, slip, bent, floats, ints, d):
+    """Fill d; zero where tangents hardly turn."""
+    n, m = len(bent), len(free)
+    work = nearing_views(2 * n, m, 0, len(found.mass), floats, ints)
+    clear(d)
+
+    # Tangents of contacts that do not slide, and the fastest free motion.
+    k, most, fastest = 0, 0.0, 0.0
+    for i in range(n):
+        still = found.friction[i] > 0.0 and isnan(slip[i, 0])
+        for c in range(3):
+            fastest = max(fastest, abs(row_dot(found.rows[i, c], found.segments[i], free)))
+            if still and c > 0:
+                work.which[k, 0], work.which[k, 1], work.target[k] = i, c, bent[i, c]
+                most = max(most, abs(bent[i, c]))
+                k += 1
+    if most > STRAIGHT * fastest:
+        clear(work.still)
+        set_nearest(found, found.mass, work.still, k, inf, work, d)
 
 
 def solve_forces(problem: ContactProblem, d: NDArray[np.float64], solver: Any, tolerance: float) -> Forces:
@@ -99,6 +134,12 @@ def solve_forces(problem: ContactProblem, d: NDArray[np.float64], solver: Any, t
     Coulomb's law can have several answers where forces are not determined: of those, the one is taken in which fewer
     contacts begin to slide. SolveFailed carries the answer that was found last; one that ends in a ray holds the ray.
     """
+    if isinstance(solver, Baraff):
+        quick = pressed(problem, solver, tolerance)
+        if quick is not None and (
+            problem.slip is not None or problem.law.kind != "cone" or not (quick.answer.mode == Mode.SLIDE).any()
+        ):
+            return Forces(quick, quick.answer.velocity - d)
     found = solve(problem, solver, tolerance=tolerance, throw=False)
     begins = int((found.mode == Mode.SLIDE).sum())
     if not problem.slides and not (found.ok and (begins == 0 or problem.law.kind != "cone")):

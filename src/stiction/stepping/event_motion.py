@@ -18,18 +18,25 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stiction.bodies.motion import Probe, moved
-from stiction.contacts.gather import DRY, Constraints, gather
+from stiction.contacts.gather import Constraints, gather
 from stiction.contacts.identity import match
-from stiction.solutions.contact import Mode
 from stiction.stepping.event_drift import back_at_rest, back_in_place, pushed_apart
 from stiction.stepping.event_forces import Forces, pose_forces, solve_forces, solver_of_forces
+from stiction.stepping.event_moment import (
+    Moment,
+    clearance,
+    find_held,
+    find_lasting,
+    first_closing,
+    next_closing,
+)
 from stiction.stepping.event_rows import bend, extended, inertia, select, speeds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stiction.problems.laws import Law
-    from stiction.solutions.contact import ContactSolution
+    from stiction.solutions.contact import ContactCertificate
     from stiction.stepping.engine import Engine
     from stiction.stepping.event_driven import EventDriven
 
@@ -43,25 +50,6 @@ PASSES = 4  # in which drift is taken back
 TINY = 1e-10  # of the timestep: closer events are one
 
 _probes: WeakKeyDictionary[Engine, Probe] = WeakKeyDictionary()
-
-
-class Moment(NamedTuple):
-    """The state at the beginning of a piece of motion.
-
-    found: all contacts near; chosen: numbers of those that bear; bearing: those contacts
-    mass: blocks without dampers; v: velocities; u: (n, 3) of all contacts
-    slip: (k, 2) direction in which a contact that bears slides, NaN if it does not
-    brake: (k, 2) deceleration with which sliding that is caught would end with the step (see `Course.catch`)
-    """
-
-    found: Constraints
-    chosen: NDArray[np.int64]
-    bearing: Constraints
-    mass: NDArray[np.float64]
-    v: NDArray[np.float64]
-    u: NDArray[np.float64]
-    slip: NDArray[np.float64]
-    brake: NDArray[np.float64]
 
 
 class Landing(NamedTuple):
@@ -92,16 +80,17 @@ class Motion:
         self.slow = options.touch / self.dt
         self.by = solver_of_forces(law, solver)
         self.left = self.dt
-        self.worst: ContactSolution | None = None
+        self.worst: ContactCertificate | None = None
         probe = _probes.get(engine)
         if probe is None:
             probe = _probes[engine] = Probe(engine.shadow)
         self.probe = probe
 
-    def certified(self, solution: ContactSolution) -> ContactSolution:
-        if self.worst is None or not solution.certificate.residual <= self.worst.certificate.residual:
-            self.worst = solution
-        return solution
+    def certified(self, found: Any) -> Any:
+        """An answer, with its certificate remembered if it is the worst so far."""
+        if self.worst is None or not found.certificate.residual <= self.worst.residual:
+            self.worst = found.certificate
+        return found
 
     def forces(self, memory: Any, moment: Moment, position: NDArray[np.float64] | None = None) -> Forces:
         """Forces at contacts that bear, with what MuJoCo's memory knows of the smooth forces."""
@@ -114,13 +103,14 @@ class Motion:
             data = self.data if memory is self.engine.memory else self.probe.data
             free, mass = np.append(data.qacc_smooth, bearing.free[nv:] / self.dt), moment.mass
         bent, joints_bent = bend(self.probe, bearing, position, moment.v[:nv], STRIDE * self.dt)
-        bent[:, 1:] += moment.brake
+        bent[:, 1:] += moment.brake[moment.chosen]
+        slip = moment.slip[moment.chosen]
         problem, d = pose_forces(
-            bearing, mass, self.law, moment.v, free, moment.slip, bent, joints_bent, self.options.viscosity, self.dt
+            bearing, mass, self.law, moment.v, free, slip, bent, joints_bent, self.options.viscosity, self.dt
         )
         self.engine.problem = problem
         found = solve_forces(problem, d, self.by, self.options.tolerance)
-        self.certified(found.solution)
+        self.certified(found.found)
         return found
 
     def piece(self, moment: Moment, forces: Forces) -> Landing:
@@ -162,16 +152,8 @@ class Motion:
         """When the first gap closes if normal accelerations stay: g + u t + a t² / 2 = 0, or a t² for Euler."""
         if moment.found.n == moment.chosen.size:
             return math.inf
-        away = np.ones(moment.found.n, bool)
-        away[moment.chosen] = False
-        gap, u = np.maximum(moment.found.gap[away], 0.0), moment.u[away, 0]
-        a = speeds(moment.found, forces.acceleration)[away, 0] * (2.0 if self.options.method == "euler" else 1.0)
-        root = u * u - 2.0 * a * gap
-        with np.errstate(divide="ignore", invalid="ignore"):
-            falls = np.where(a < 0.0, (u + np.sqrt(np.maximum(root, 0.0))) / -a, math.inf)
-            comes = np.where((u < 0.0) & (root >= 0.0), 2.0 * gap / (np.sqrt(np.maximum(root, 0.0)) - u), falls)
-        times = comes[(comes > TINY * self.dt) & ~np.isnan(comes)]
-        return float(times.min(initial=math.inf))
+        factor, least = 2.0 if self.options.method == "euler" else 1.0, TINY * self.dt
+        return first_closing(moment.found, moment.u, moment.bears, forces.acceleration, factor, least)  # type: ignore[no-any-return]
 
     def farther(self, moment: Moment, landing: Landing) -> float:
         """How much later the first gap closes, by the parabola through its beginning and its end, where u is known.
@@ -179,17 +161,10 @@ class Motion:
         Rows turn on the way, so that gaps may close far from when they were foreseen: at the dead point of a crank
         they do so at no speed at all. A parabola that does not reach zero is followed to its lowest point.
         """
-        h, found, origin = landing.h, landing.found, landing.origin
-        bearing = np.zeros(moment.found.n + 1, bool)
-        bearing[moment.chosen] = True
-        away = ~bearing[origin] & (found.kind != DRY)
-        gap, u = np.maximum(found.gap[away], 0.0), speeds(found, extended(found, landing.velocity))[away, 0]
-        before, known = np.append(moment.found.gap, 0.0)[origin[away]], origin[away] >= 0
-        b = np.where(known, (before - gap + u * h) / (h * h), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            root = np.sqrt(np.maximum(u * u - 4.0 * b * gap, 0.0))
-            later = np.where((u < 0.0) | (b < 0.0), 2.0 * gap / (root - u), math.inf)
-        return float(later[later > TINY * self.dt].min(initial=math.inf))
+        found, v = landing.found, extended(landing.found, landing.velocity)
+        return next_closing(  # type: ignore[no-any-return]
+            found, landing.origin, v, landing.h, moment.found.gap, moment.bears, TINY * self.dt
+        )
 
     def land(self, moment: Moment, forces: Forces, h: float) -> Landing:
         """The end of a piece of length h."""
@@ -221,19 +196,18 @@ class Motion:
         """Forces on the way, at the contacts that bore at the beginning; what slid then slides."""
         self.probe.press(position, velocity, time)
         found = gather(self.probe.memory)
-        place = np.full(moment.found.n + 1, -1)
-        place[moment.chosen] = np.arange(moment.chosen.size)
         origin = self.origins(moment.found, found)
-        old = place[origin]
-        chosen = np.flatnonzero(old >= 0)
-        bearing, v = select(found, chosen), extended(found, velocity)
-        u, slid = speeds(bearing, v), moment.slip[old[chosen]]
-        along, speed = (slid * u[:, 1:]).sum(axis=1), np.hypot(u[:, 1], u[:, 2])
-        before = np.hypot(moment.u[origin[chosen], 1], moment.u[origin[chosen], 2])
+        bears = np.append(moment.bears[origin], False)
+        chosen = np.flatnonzero(bears)
+        old, bearing, v = origin[chosen], select(found, chosen), extended(found, velocity)
+        u, slip, brake = speeds(found, v), np.full((found.n + 1, 2), np.nan), np.zeros((found.n + 1, 2))
+        sliding, slid = u[chosen, 1:], moment.slip[old]
+        along, speed = (slid * sliding).sum(axis=1), np.hypot(sliding[:, 0], sliding[:, 1])
+        before = np.hypot(moment.u[old, 1], moment.u[old, 2])
         turned = (along > FAST * before)[:, None]
-        slip = np.where(turned, u[:, 1:] / np.where(speed > 0.0, speed, 1.0)[:, None], slid)
-        brake = moment.brake[old[chosen]]
-        here = Moment(found, chosen, bearing, inertia(self.probe.memory, found), v, u, slip, brake)
+        slip[chosen] = np.where(turned, sliding / np.where(speed > 0.0, speed, 1.0)[:, None], slid)
+        brake[chosen] = moment.brake[old]
+        here = Moment(found, chosen, bearing, inertia(self.probe.memory, found), v, u, bears, slip, brake)
         return self.forces(self.probe.memory, here, position)
 
     def shortest(self, landing: Landing) -> float:
@@ -245,20 +219,10 @@ class Motion:
         self, moment: Moment, found: Constraints, origin: NDArray[np.int64], velocity: NDArray[np.float64]
     ) -> float:
         """How far everything is from an event: negative once it has happened, within ±1 it is there."""
-        if not found.n:
-            return math.inf
-        bearing = np.zeros(moment.found.n + 1, bool)
-        bearing[moment.chosen] = True
-        before = np.append(np.minimum(moment.found.gap, 0.0), 0.0)  # overlaps may stay, but not grow
-        away = ~bearing[origin] & (found.kind != DRY)
-        least = float((found.gap - before[origin])[away].min(initial=math.inf)) / self.options.touch
-        slip = np.full((moment.found.n + 1, 2), np.nan)
-        slip[moment.chosen] = moment.slip
-        slides = np.flatnonzero(~np.isnan(slip[origin, 0]))
-        if slides.size:
-            u = speeds(found, extended(found, velocity))[slides, 1:]
-            least = min(least, float((u * slip[origin[slides]]).sum(axis=1).min()) / self.slow)
-        return least
+        return clearance(  # type: ignore[no-any-return]
+            found, origin, extended(found, velocity), moment.found.gap, moment.bears, moment.slip, self.options.touch,
+            self.slow,
+        )  # fmt: skip
 
     def clear_here(self, moment: Moment) -> float:
         """The same at the beginning of a piece."""
@@ -270,14 +234,13 @@ class Motion:
         nv, touch = self.model.nv, self.options.touch
         most = self.options.recovery * landing.h + touch
         position, velocity = landing.position, landing.velocity
-        closes, sticks = self.lasting(moment, landing.last.solution, landing.h >= (1.0 - TINY) * self.left)
+        closes, sticks = self.lasting(moment, landing.last, landing.h >= (1.0 - TINY) * self.left)
         near, pushed = most, np.zeros(moment.found.n + 1, bool)
         for k in range(2 * PASSES):
-            over = found.gap < -touch
-            pushed[origin[over & (origin >= 0)]] = True
             if k < PASSES:
-                held = over | pushed[origin] | (closes[origin] & (found.gap <= near))
-                shift, farthest = back_in_place(found, mass, np.flatnonzero(held), most, POSITION_DRIFT * touch)
+                held = np.empty(found.n, bool)
+                find_held(found, origin, closes, near, touch, pushed, held)
+                shift, farthest = back_in_place(found, mass, held, most, POSITION_DRIFT * touch)
             else:
                 shift, farthest = pushed_apart(found, mass, most, touch)
             if shift is None:
@@ -287,22 +250,17 @@ class Motion:
             self.probe.place(position, velocity)
             found = gather(self.probe.memory)
             mass, origin = inertia(self.probe.memory, found), self.origins(moment.found, found)
-        held = closes[origin] & (found.gap <= near)
-        v = extended(found, velocity)
-        stuck, exact = np.flatnonzero(sticks[origin]), VELOCITY_DRIFT * self.slow
-        rest = back_at_rest(found, mass, v, np.flatnonzero(held), stuck, exact)
+        held, stuck = closes[origin] & (found.gap <= near), sticks[origin]
+        rest = back_at_rest(found, mass, extended(found, velocity), held, stuck, VELOCITY_DRIFT * self.slow)
         return position, velocity if rest is None else rest[:nv]
 
-    def lasting(self, moment: Moment, solution: ContactSolution, last: bool) -> NDArray[np.bool_]:
-        """(2, n + 1) of the contacts at the beginning, which stay closed and which stick; the last stands for none."""
+    def lasting(self, moment: Moment, forces: Forces, last: bool) -> NDArray[np.bool_]:
+        """(2, n + 1) of the contacts at the beginning, which stay closed and which stick."""
         closes, sticks = which = np.zeros((2, moment.found.n + 1), bool)
-        if len(solution.impulse) == moment.chosen.size:
-            opening = solution.contact_velocity[:, 0] > OPENING * solution.certificate.scale
-            closes[moment.chosen] = ~opening & (moment.bearing.kind != DRY)
-            still = np.isnan(moment.slip[:, 0]) & (moment.bearing.friction > 0.0)
-            if not last:
-                still &= ~moment.brake.any(axis=1)
-            sticks[moment.chosen] = (solution.mode == Mode.STICK) & still
+        answer = forces.answer
+        if len(answer.mode) == moment.chosen.size:
+            opening = OPENING * forces.found.certificate.scale
+            find_lasting(moment, answer.contact_velocity, answer.mode, opening, last, closes, sticks)
         return which
 
     def apart(self, position: NDArray[np.float64], velocity: NDArray[np.float64], h: float) -> NDArray[np.float64]:

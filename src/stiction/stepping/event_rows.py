@@ -19,7 +19,7 @@ from stiction.arrays.runs import row_dot, spread_row
 from stiction.bodies.dynamics import block_of, inertia_of_tree
 from stiction.bodies.motion import moved
 from stiction.contacts.gather import Constraints, gather
-from stiction.contacts.identity import match
+from stiction.contacts.identity import PLACES, match_contacts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stiction.bodies.motion import Probe
     from stiction.bodies.structs import Memory
 
-BY_CONTACT = ("rows", "friction", "gap", "slack", "spot", "segments", "kind", "address", "source", "pair")
+BY_CONTACT = ("rows", "friction", "gap", "slack", "spot", "frame", "segments", "kind", "address", "source", "pair")
 
 
 def select(found: Constraints, chosen: NDArray[np.int64]) -> Constraints:
@@ -37,7 +37,8 @@ def select(found: Constraints, chosen: NDArray[np.int64]) -> Constraints:
 
 def extended(found: Constraints, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
     """(m,) velocities, with zeros for those added for dry friction."""
-    return np.append(velocity, np.zeros(len(found.free) - velocity.size))
+    added = len(found.free) - velocity.size
+    return np.append(velocity, np.zeros(added)) if added else velocity
 
 
 def speeds(found: Constraints, v: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -72,16 +73,6 @@ def inertia(memory: Memory, found: Constraints) -> NDArray[np.float64]:
     return mass
 
 
-def counterparts(memory: Memory, old: Constraints, new: Constraints) -> NDArray[np.int64]:
-    """(n,) for each old contact its number in the new moment, -1 if it is gone."""
-    where = np.full(old.n, -1)
-    if old.n and new.n:
-        previous = match(memory, old, new)
-        known = np.flatnonzero(previous >= 0)
-        where[previous[known]] = known
-    return where
-
-
 def bend(
     probe: Probe, found: Constraints, position: NDArray[np.float64], velocity: NDArray[np.float64], stride: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -90,19 +81,57 @@ def bend(
     if n + j == 0 or not velocity.any():
         return np.zeros((n, 3)), np.zeros(j)
     v = extended(found, velocity)
-    here = speeds(found, v)
-    ends, reach, joints = [here, here], np.zeros((2, n)), np.zeros((2, j))
-    for side, sense in enumerate((1.0, -1.0)):
-        probe.place(moved(probe.model, position, velocity, sense * stride), velocity)
-        there = gather(probe.memory)
-        where = counterparts(probe.memory, found, there)
-        known = where >= 0
-        ends[side] = np.where(known[:, None], speeds(there, v)[where] if there.n else here, here)
-        reach[side] = np.where(known, stride, 0.0)
-        joints[side] = joint_speeds(there, v)
-    span = reach.sum(axis=0)
-    turned = (ends[0] - ends[1]) / np.where(span > 0.0, span, 1.0)[:, None]
-    return turned, (joints[0] - joints[1]) / (2.0 * stride)
+    probe.place(moved(probe.model, position, velocity, stride), velocity)
+    ahead = gather(probe.memory)
+    probe.place(moved(probe.model, position, velocity, -stride), velocity)
+    behind = gather(probe.memory)
+    bent, joints_bent, reach = np.empty((n, 3)), np.empty(j), np.empty(n)
+    taken, places = np.empty(PLACES * n, np.int64), np.empty((2, max(n, ahead.n, behind.n)), np.int64)
+    set_bend(probe.memory.model, found, ahead, behind, v, stride, taken, places, bent, reach, joints_bent)
+    return bent, joints_bent
+
+
+@kernel
+def set_bend(model, found, ahead, behind, v, stride, taken, places, bent, reach, joints_bent):
+    """Fill the change of rows along the motion, times v, from those one stride ahead and behind.
+
+    taken, places: (PLACES n,) and (2, most contacts) scratch; reach: (n,) the time over which each contact is known
+    """
+    n = len(bent)
+    for i in range(n):
+        bent[i, 0] = bent[i, 1] = bent[i, 2] = reach[i] = 0.0
+    add_side(model, found, ahead, v, 1.0, stride, taken, places, bent, reach)
+    add_side(model, found, behind, v, -1.0, stride, taken, places, bent, reach)
+    for i in range(n):
+        for c in range(3):
+            bent[i, c] = bent[i, c] / reach[i] if reach[i] > 0.0 else 0.0
+
+    # Bilateral rows are always there.
+    for k in range(len(joints_bent)):
+        one = row_dot(ahead.joints[k], ahead.joint_segments[k], v)
+        joints_bent[k] = (one - row_dot(behind.joints[k], behind.joint_segments[k], v)) / (2.0 * stride)
+
+
+@kernel
+def add_side(model, found, there, v, sense, stride, taken, places, bent, reach):
+    """Add `sense` times the velocities of contacts on one side, or here where they are not found there."""
+    n, count, previous, where = len(bent), len(there.gap), places[0], places[1]
+    for i in range(n):
+        where[i] = -1
+    match_contacts(model, found.spot, found.pair, there.spot, there.pair, taken, previous)
+    for k in range(count):
+        if previous[k] >= 0:
+            where[previous[k]] = k
+
+    # Where it is found, the difference spans one more stride.
+    for i in range(n):
+        k = where[i]
+        reach[i] += stride if k >= 0 else 0.0
+        for c in range(3):
+            if k >= 0:
+                bent[i, c] += sense * row_dot(there.rows[k, c], there.segments[k], v)
+            else:
+                bent[i, c] += sense * row_dot(found.rows[i, c], found.segments[i], v)
 
 
 @kernel

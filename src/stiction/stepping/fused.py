@@ -192,7 +192,7 @@ class Work(NamedTuple):
     start: Array[Floats, "n", "d"]  # impulses of the last step
     blocks: Array[Floats, "spare"]  # scratch of `gather.fill`
     previous: Array[Ints, "n"]  # the same contact in the last step, -1 if there is none
-    taken: Array[Ints, "before"]
+    taken: Array[Ints, "3 * before"]  # scratch of `match_contacts`
     floats: Array[Floats, ...]  # for the solver
     ints: Array[Ints, ...]
 

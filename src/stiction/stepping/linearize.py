@@ -306,6 +306,7 @@ class Differences:
         return now._replace(
             rows=rows, gap=gap, slack=old.slack, segments=old.segments, kind=old.kind, address=old.address,
             source=old.source, pair=old.pair, spot=old.spot, friction=old.friction, surface=surface,
+            frame=old.frame,
         )  # fmt: skip
 
     def forced(

@@ -115,7 +115,10 @@ def last_step(fields: dict[str, NDArray[Any]]) -> tuple[Constraints, NDArray[np.
     if older:
         floats = np.append(floats, np.zeros(counts[5]))  # aims of the bilateral rows, which come last
     own = counts[: len(LENGTHS)].tolist()
-    if sizes(*own)[0] > len(floats) or sizes(*own)[1] > len(ints):
+    whole, tangents = sizes(*own)[0], 6 * own[3]
+    if len(floats) != whole and len(floats) >= whole - tangents:
+        floats = np.append(floats[: whole - tangents], np.zeros(tangents))  # these come last, and are newer still
+    if whole > len(floats) or sizes(*own)[1] > len(ints):
         raise InvalidScene("floats and ints are shorter than counts says")
     found, impulse = views(*own, floats, ints), fields["impulse"]
     if impulse.shape != found.rows.shape[:2] or impulse.dtype != np.float64:

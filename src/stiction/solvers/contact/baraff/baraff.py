@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from stiction.arrays.compiled import kernel, workspace
+from stiction.arrays.compiled import alone, kernel, workspace
 from stiction.errors import InvalidProblem
 from stiction.solvers.contact.baraff.sets import (
     CLOSED,
@@ -130,12 +130,15 @@ class Baraff:
             return found.p if found.status == SOLVED else None
 
         status, p, ray = corrected(problem, solve, impulse, CORRECTIONS, NOISE)
-        trace = (
-            f"{counts[DRIVES]} drives, {counts[GIVEN_UP]} contacts given up, {counts[TURNED]} turns, "
-            f"{counts[TRIES]} tries",
-        )
         direction = ray * white.scale[:, None] if status == RAY else None
-        return ContactProposal(STATUS[status], int(counts[STEPS]), white.impulse(p), direction, trace)
+        return ContactProposal(STATUS[status], int(counts[STEPS]), white.impulse(p), direction, (told(counts),))
+
+
+def told(counts: NDArray[np.int64]) -> str:
+    """What a solve took, in words."""
+    return (
+        f"{counts[DRIVES]} drives, {counts[GIVEN_UP]} contacts given up, {counts[TURNED]} turns, {counts[TRIES]} tries"
+    )
 
 
 class Found(NamedTuple):
@@ -192,6 +195,7 @@ def impulse_along(problem: ContactProblem, ray: Any, velocity: Any) -> Blow:
     return Blow(size, size * direction, before + size * change, contact)
 
 
+@alone
 @kernel
 def compute_forces(given, parts, realign, tries, limit, floats, ints, p, ray, counts):
     """compute-forces [Baraff1994, sec. 4.3, 5.5], repeated in other orders if the first fails. Returns a status."""
