@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stiction.arrays.calls import Code, named
-from stiction.arrays.sources import PACKAGE, sources
+from stiction.arrays.sources import PACKAGE, sources, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ def kept(name: str, key: str) -> Code | None:
             provide(named(needed), its_kinds)
         return loaded(Made(entry, symbol, results, machine_code))
 
-    return read(name, understood) if name else None
+    return read(name, understood) if name and unchanged() else None
 
 
 def read(name: str, understood: Callable[[bytes], Any]) -> Any:
@@ -91,7 +91,7 @@ def read(name: str, understood: Callable[[bytes], Any]) -> Any:
 
 def keep(name: str, key: str, made: Made) -> None:
     """Write a compiled kernel to disk for later processes."""
-    where = places() if name else None
+    where = places() if name and unchanged() else None
     if where is None or where.folder is None:
         return
     try:
@@ -104,7 +104,7 @@ def keep(name: str, key: str, made: Made) -> None:
 def is_kept(kernel: Kernel, kinds: str) -> bool:
     """Whether there is a file for it."""
     name = filed(kernel, kinds)[0]
-    return bool(name) and any((folder / name).is_file() for folder in places().folders)
+    return bool(name) and unchanged() and any((folder / name).is_file() for folder in places().folders)
 
 
 def provide(kernel: Kernel, kinds: str) -> Code:
@@ -133,7 +133,7 @@ def filed(kernel: Kernel, kinds: str) -> tuple[str, str, str]:
     if stamp is None or kernel.py_func.__closure__:  # what a function within another holds cannot be compared
         return "", "", f"stiction_{uuid.uuid4().hex}"
     options = sorted((name, repr(value)) for name, value in kernel.targetoptions.items() if name != "fastmath")
-    fast = sorted(kernel.targetoptions.get("fastmath", ()))
+    fast = sorted(kernel.targetoptions["fastmath"])
     place = code.co_filename, code.co_firstlineno, kernel.__qualname__, stamp, kinds, options, fast
     key = hashlib.sha256(repr(place).encode()).hexdigest()
     return f"{title(kernel.py_func)}-{key[:24]}.kernel", key, f"stiction_{key[:24]}"

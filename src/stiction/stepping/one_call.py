@@ -93,7 +93,7 @@ def one_call_of(engine: Engine) -> OneCall | None:
         return None
     known = addresses_in_mujoco(*FUNCTIONS, *(f"mjcb_{name}" for name in CALLBACKS))
     begin = address_of(begin_kernel, (where, model, data, engine.margin, engine.scratch), FIT)
-    look = address_of(look_over, (model, data, where, SPARE), RIGHT)
+    look = address_of(look_over, (model, data, where, SPARE), RIGHT) if engine.mended is not None else 0  # never called
     last: Any = engine.last
     settings = Settings(0.0, 0.0, 0.0, 0.0)
     records = (last.floats, last.ints, last.floats, last.ints, engine.floats, engine.ints, engine.need)
