@@ -102,7 +102,7 @@ def keep(name: str, key: str, made: Made) -> None:
 
 
 def is_kept(kernel: Kernel, kinds: str) -> bool:
-    """Whether there is a file for it."""
+    """Whether a kernel for these kinds is on disk."""
     name = filed(kernel, kinds)[0]
     return bool(name) and unchanged() and any((folder / name).is_file() for folder in places().folders)
 
@@ -140,7 +140,7 @@ def filed(kernel: Kernel, kinds: str) -> tuple[str, str, str]:
 
 
 def title(function: Any) -> str:
-    """Readable, and fit to begin the name of a file."""
+    """A readable beginning for the name of a kernel's file."""
     code = function.__code__
     words = re.sub(r"[^\w.]", "", f"{Path(code.co_filename).stem}.{function.__qualname__}")
     return f"{words[:60]}-{code.co_firstlineno}"
@@ -298,7 +298,7 @@ _warned = False
 
 
 def warn_once(text: str) -> None:
-    """One warning a process: that a cache does not work is one fact, however many kernels there are."""
+    """Warn once in a process: a cache that does not work is one fact, however many kernels there are."""
     global _warned
     if not _warned:
         _warned = True

@@ -179,7 +179,7 @@ if KNOWN:
             return super().get_call_template([types.unliteral(each) for each in args], kws)
 
         def compile(self, given: Any) -> Any:
-            """As Numba's, without a cache and without timers, each of which hears of every call of LLVM's."""
+            """As Numba does, but without its cache, and without its timers, which every call into LLVM notifies."""
             kinds, back = normalize_signature(given)
             if kinds not in self.overloads:
                 told = event.trigger_event("numba:compile", {"dispatcher": self, "args": kinds, "return_type": back})

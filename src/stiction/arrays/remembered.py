@@ -27,9 +27,9 @@ _sizes: dict[str, int] = {}  # bytes, by LLVM's notation
 
 
 def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
-    """The signature that a call with these types has; remembered by the function, which never gets other candidates.
+    """The signature of a call with these types, remembered by the function: its candidates never change.
 
-    Where the function is compiled by Numba, there is one for each way in which its callers are.
+    A function that Numba compiles itself has one for each set of options of its callers.
     """
     if kws:
         return resolve(self, context, args, kws)
@@ -44,7 +44,7 @@ def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
 
 
 def get_abi_sizeof(self: Any, kind: Any) -> int:
-    """Bytes of a type of LLVM's."""
+    """The size of an LLVM type, in bytes."""
     name = str(kind)
     if name not in _sizes:
         _sizes[name] = measure(self, kind)
@@ -52,7 +52,7 @@ def get_abi_sizeof(self: Any, kind: Any) -> int:
 
 
 class Plain:
-    """Messages without colours: nearly all are of candidates that did not fit, and nobody reads them."""
+    """Messages without colours: nearly all are about candidates that did not fit, and nobody reads them."""
 
     def code(self, message: str) -> str:
         return message

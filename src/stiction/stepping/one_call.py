@@ -105,7 +105,7 @@ def one_call_of(engine: Engine) -> OneCall | None:
 
 
 def place(name: str) -> int:
-    """Where a field of mjData is."""
+    """The offset of a field in mjData."""
     from importlib import import_module
 
     structs = import_module("mujoco.introspect.structs").STRUCTS
