@@ -16,7 +16,7 @@ SOURCES = Path(stiction.__file__).parent
 LONGEST, MOST_PARAMETERS, SILENT, TWICE = 80, 12, 15, 10  # lines of a function; of a kernel; lines; lines
 KERNELS = {"kernel", "sums", "minima", "inlined", "shared", "without_lock", "alone", "in_callers"}
 # Slices of a workspace by arithmetic; `layout.py` cuts them.
-OFFSET = re.compile(r"\b(floats|ints|own)\[[^]:]*[*+][^]]*:")
+OFFSET = re.compile(r"\b(floats|ints|own|scratch)\[(?=[^]]*:)[^]]*[*+]")
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef, list[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -32,6 +33,15 @@ for name in ("block-stack", "force-closure-grasp", "card-house", "double-action-
         simulation.step()
 print("numba" in sys.modules, st.__file__)
 """
+
+
+@pytest.mark.slow
+def test_steps_in_one_call_are_noted(tmp_path):
+    """They call MuJoCo by addresses, which kernels run as they are written cannot: libraries came without them."""
+    notes, quiet = tmp_path / "calls.json", {**os.environ, "STICTION_PREBUILT": "0"}
+    subprocess.run([sys.executable, "-m", "stiction.building", "note", str(notes)], env=quiet, check=True)
+    names = {name for name, _ in json.loads(notes.read_text())}
+    assert {"stiction.stepping.one_call:whole_step", "stiction.stepping.fused:make_step"} <= names
 
 
 @pytest.mark.slow

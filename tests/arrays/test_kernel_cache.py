@@ -147,6 +147,23 @@ def test_a_callee_edited_in_another_file_is_noticed_and_old_caches_go(package):
     assert {old[0].name, "something else"} < left
 
 
+def test_sources_edited_while_a_process_runs_are_nobodys(package):
+    """What it imported before is not kept as the code of the new sources, nor is code of the new ones loaded by it.
+
+    Without this, scenes once had other bits after a session of tests: kernels of older sources were kept as newer ones.
+    """
+    callee = package / "problems" / "callee.py"
+    imported = "import time\nfrom pathlib import Path\nfrom stiction.solvers.caller import outer\ntime.sleep(0.1)\n"
+    edited = f"{imported}Path({str(callee)!r}).write_text({CALLEE.format(2)!r})\n{RUN}"
+    assert quietly(run(package, edited)) == "42 compiled"
+    assert not files(package / "__pycache__")
+    assert quietly(run(package)) == "44 compiled"
+    assert quietly(run(package)) == "44 loaded"
+    # One that has imported the old code, while the new code is kept.
+    callee.write_text(CALLEE.format(1))
+    assert quietly(run(package, edited)) == "42 compiled"
+
+
 def test_the_folder_of_the_user_is_the_base(package, tmp_path):
     assert quietly(run(package, NUMBA_CACHE_DIR=str(tmp_path / "mine"))) == "42 compiled"
     assert len(files(tmp_path / "mine")) == 1

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import stiction as st
+from stiction.arrays.vectors import THREE
+from stiction.problems.laws import KINDS, LawNumbers
 from stiction.problems.zoo.contact_families import chain, incline, motor, stack
-from stiction.solutions.contact_laws import onto_polygon
+from stiction.solutions.contact_laws import onto_polygon, tangential
 
 G, DT = 9.81, 0.01
 
@@ -207,3 +209,10 @@ def test_no_contacts_is_ordinary():
         solution = st.solve(problem.with_law(law), st.PrincipalPivot())
         assert solution.velocity == pytest.approx([1.0, 2.0])
         assert solution.certificate.residual == 0.0
+
+
+def test_a_law_that_the_judge_does_not_know_is_never_certified():
+    """Else a new law whose case is forgotten would be judged as another."""
+    as_written = getattr(tangential, "py_func", tangential)
+    at_rest = as_written(LawNumbers(len(KINDS)), None, 1.0, 1.0, THREE, THREE)
+    assert at_rest == (np.inf, np.inf)

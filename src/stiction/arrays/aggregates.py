@@ -24,7 +24,7 @@ WORD = 5  # what LLVM's inliner takes off for an argument that need not be passe
 
 
 def as_one_value(model: Any) -> Any:
-    """A maker of data models: this one, but for our tuples one that passes them whole."""
+    """Wrap the maker of a data model, so that tuples of this package are passed whole."""
 
     class Passed(model):  # type: ignore[misc]
         """A tuple as an argument and as a result."""
@@ -55,13 +55,13 @@ def as_one_value(model: Any) -> Any:
 
 
 def pass_tuples_whole() -> None:
-    """From now on; before the first kernel is compiled."""
+    """Switch this on, for good; call it before the first kernel is compiled."""
     default_manager.register(NamedTuple, as_one_value(models.TupleModel))
     default_manager.register(NamedUniTuple, as_one_value(models.UniTupleModel))
 
 
 def credit_words(module: Any) -> None:
-    """Let functions that take records be compiled into their callers as readily as if their words were passed."""
+    """Let LLVM inline functions that take records as readily as if each word were an argument of its own."""
     for function in module.functions:
         words = sum(words_in(each.type) - 1 for each in function.args)
         if function.blocks and words:
@@ -69,7 +69,7 @@ def credit_words(module: Any) -> None:
 
 
 def words_in(given: Any) -> int:
-    """How many values a value holds."""
+    """How many numbers and pointers a value holds."""
     if isinstance(given, ir.ArrayType):
         return int(given.count) * words_in(given.element)
     if isinstance(given, ir.LiteralStructType):

@@ -50,7 +50,7 @@ def ahead(*calls: tuple[Any, tuple[Any, ...]]) -> None:
 
 
 def is_wanted(kernel: Kernel, kinds: str) -> bool:
-    """Whether it has to be compiled, and a second process can do so."""
+    """Whether a kernel still has to be compiled, and a second process can do it."""
     from stiction.arrays.kernel_cache import is_kept, places
     from stiction.arrays.prebuilt import library
 
@@ -68,12 +68,12 @@ def is_wanted(kernel: Kernel, kinds: str) -> bool:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def awaited(kernel: Kernel, kinds: str) -> None:
-    """Wait until the other process has compiled it, if it has begun to."""
+    """Wait for a kernel that the other process was asked to compile."""
     from stiction.arrays.kernel_cache import is_kept
 
     process = _begun.get((name_of(kernel), kinds))

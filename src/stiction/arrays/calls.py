@@ -94,7 +94,7 @@ def array_is_as_known() -> bool:
 
 
 def kinds_of(given: tuple[Any, ...]) -> str:
-    """The kinds of arguments, in one text."""
+    """The kinds of all arguments, as one string."""
     return ",".join(map(kind, given))
 
 
@@ -245,7 +245,7 @@ class Method(ctypes.Structure):
 
 @cache
 def method() -> Method:
-    """The gateway's."""
+    """The description of the gateway."""
     from stiction.arrays.compiled import gateway
 
     return Method(b"kernel", gateway(), METH_FASTCALL, None)

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from stiction.arrays.sources import unusual
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -28,8 +30,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Reassociation lets sums be vectorized; NaN and infinity keep their meaning, because bounds are infinite.
 FAST_SUMS = {"reassoc", "contract", "nsz"}
-# Divide as IEEE 754 (no exceptions inside kernels), and without Numba's runtime: an allocation does not compile.
-PLAIN = {"nopython": True, "boundscheck": None, "error_model": "numpy", "_nrt": False}
+# Divide as IEEE 754 (no exceptions inside kernels), and without Numba's runtime: an allocation does not compile. Every
+# option is set, since Numba takes those that are not from the caller that it happens to compile first: whether sums are
+# reordered would depend on what was compiled before.
+PLAIN: dict[str, Any] = {
+    "nopython": True,
+    "boundscheck": None,
+    "error_model": "numpy",
+    "_nrt": False,
+    "fastmath": set(),
+    "forceinline": False,
+}
 
 
 def is_compiled() -> bool:
@@ -95,7 +106,6 @@ class Kernel:
         """The machine code for these kinds: shipped, kept, or compiled now; None where Numba's dispatcher is needed."""
         from stiction.arrays.calls import UNKNOWN, array_is_as_known, name_of
         from stiction.arrays.prebuilt import library
-        from stiction.arrays.sources import unusual
 
         if kinds in self.codes:
             return self.codes[kinds]

@@ -243,7 +243,7 @@ def lu_solve_transposed(A, pivots, k, x):
 
 @kernel
 def inverse_norm(A, pivots, k, x, z):
-    """About the largest column sum of the inverse of a factored matrix, by Hager's guesses [Hager1984]."""
+    """Estimate the largest column sum of the inverse of a factored matrix [Hager1984]."""
     for j in range(k):
         x[j] = 1.0 / k
     found = 0.0

@@ -94,7 +94,7 @@ def array_type(number: Any, axes: int) -> Any:
 
 def part(kernel: Kernel) -> Any:
     """The dispatcher that kernels on a GPU call."""
-    options = {name: kernel.targetoptions[name] for name in TAKEN if name in kernel.targetoptions}
+    options = {name: kernel.targetoptions[name] for name in TAKEN if kernel.targetoptions.get(name)}
     return CUDADispatcher(kernel.py_func, {**options, "device": True, "debug": False, "opt": True})
 
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stiction.arrays.calls import Code, named
-from stiction.arrays.sources import PACKAGE, sources
+from stiction.arrays.sources import PACKAGE, sources, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ def kept(name: str, key: str) -> Code | None:
             provide(named(needed), its_kinds)
         return loaded(Made(entry, symbol, results, machine_code))
 
-    return read(name, understood) if name else None
+    return read(name, understood) if name and unchanged() else None
 
 
 def read(name: str, understood: Callable[[bytes], Any]) -> Any:
@@ -91,7 +91,7 @@ def read(name: str, understood: Callable[[bytes], Any]) -> Any:
 
 def keep(name: str, key: str, made: Made) -> None:
     """Write a compiled kernel to disk for later processes."""
-    where = places() if name else None
+    where = places() if name and unchanged() else None
     if where is None or where.folder is None:
         return
     try:
@@ -102,9 +102,9 @@ def keep(name: str, key: str, made: Made) -> None:
 
 
 def is_kept(kernel: Kernel, kinds: str) -> bool:
-    """Whether there is a file for it."""
+    """Whether a kernel for these kinds is on disk."""
     name = filed(kernel, kinds)[0]
-    return bool(name) and any((folder / name).is_file() for folder in places().folders)
+    return bool(name) and unchanged() and any((folder / name).is_file() for folder in places().folders)
 
 
 def provide(kernel: Kernel, kinds: str) -> Code:
@@ -133,14 +133,14 @@ def filed(kernel: Kernel, kinds: str) -> tuple[str, str, str]:
     if stamp is None or kernel.py_func.__closure__:  # what a function within another holds cannot be compared
         return "", "", f"stiction_{uuid.uuid4().hex}"
     options = sorted((name, repr(value)) for name, value in kernel.targetoptions.items() if name != "fastmath")
-    fast = sorted(kernel.targetoptions.get("fastmath", ()))
+    fast = sorted(kernel.targetoptions["fastmath"])
     place = code.co_filename, code.co_firstlineno, kernel.__qualname__, stamp, kinds, options, fast
     key = hashlib.sha256(repr(place).encode()).hexdigest()
     return f"{title(kernel.py_func)}-{key[:24]}.kernel", key, f"stiction_{key[:24]}"
 
 
 def title(function: Any) -> str:
-    """Readable, and fit to begin the name of a file."""
+    """A readable beginning for the name of a kernel's file."""
     code = function.__code__
     words = re.sub(r"[^\w.]", "", f"{Path(code.co_filename).stem}.{function.__qualname__}")
     return f"{words[:60]}-{code.co_firstlineno}"
@@ -298,7 +298,7 @@ _warned = False
 
 
 def warn_once(text: str) -> None:
-    """One warning a process: that a cache does not work is one fact, however many kernels there are."""
+    """Warn once in a process: a cache that does not work is one fact, however many kernels there are."""
     global _warned
     if not _warned:
         _warned = True

@@ -125,7 +125,7 @@ def layout(record: Any, *lengths: str, **derived: str) -> tuple[Any, Any]:
 
 
 def as_written(record: Any) -> dict[str, Any]:
-    """Its annotations."""
+    """The annotations of a record, as text."""
     return {name: getattr(text, "__forward_arg__", text) for name, text in record.__annotations__.items()}
 
 
@@ -200,6 +200,6 @@ def given(fields: list[Field]) -> list[str]:
 
 
 def described(function: Any, record: Any) -> Any:
-    """With the names by which it is known in messages."""
+    """Name a generated function after its record, for messages."""
     function.__module__, function.__qualname__ = record.__module__, f"{record.__name__}.{function.__name__}"
     return function

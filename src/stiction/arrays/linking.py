@@ -22,7 +22,7 @@ import os
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +49,12 @@ if TYPE_CHECKING:
 try:
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler, Flags, compile_result
+    from numba.core.compiler_lock import global_compiler_lock
     from numba.core.funcdesc import ExternalFunctionDescriptor
     from numba.core.registry import CPUDispatcher
+    from numba.core.sigutils import normalize_signature
+
+    from stiction.arrays.remembered import remembered
 
     USED = (
         "_ensure_finalized", "_finalize_dynamic_globals", "_get_module_for_linking", "_optimize_final_module",
@@ -59,7 +63,7 @@ try:
     )  # fmt: skip
     KNOWN = all(hasattr(JITCodeLibrary, name) for name in USED)
 except ImportError:
-    KNOWN = False
+    KNOWN, remembered = False, nullcontext  # type: ignore[assignment]
 
 PATIENCE = 2.0  # s that compiling may take unannounced
 ANEW = 5.0  # s without compiling after which more of it is announced again: a fallback in the middle of a run
@@ -111,12 +115,16 @@ def type_of_built(built: Any) -> Any:
 
 
 @contextmanager
-def no_collection() -> Iterator[None]:
-    """Switch the garbage collector off: Numba makes millions of objects that stay, and scanning them costs a tenth."""
+def compiling() -> Iterator[None]:
+    """Remember Numba's answers, and switch the garbage collector off.
+
+    Numba makes millions of objects that stay, and scanning them costs a tenth.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
-        yield
+        with remembered():
+            yield
     finally:
         if enabled:
             gc.enable()
@@ -170,6 +178,15 @@ if KNOWN:
         def get_call_template(self, args: Any, kws: Any) -> Any:
             return super().get_call_template([types.unliteral(each) for each in args], kws)
 
+        def compile(self, given: Any) -> Any:
+            """As Numba does, but without its cache, and without its timers, which every call into LLVM notifies."""
+            kinds, back = normalize_signature(given)
+            if kinds not in self.overloads:
+                told = event.trigger_event("numba:compile", {"dispatcher": self, "args": kinds, "return_type": back})
+                with global_compiler_lock, self._compiling_counter, told:
+                    self.add_overload(self._compiler.compile(kinds, back))
+            return self.overloads[kinds].entry_point
+
     class Alone(Part):
         """A kernel that others call in an object file of its own, by its symbol and the kind of its results."""
 
@@ -195,7 +212,7 @@ if KNOWN:
     class Whole(CPUDispatcher):  # type: ignore[misc]
         """A kernel as Python calls it."""
 
-        @no_collection()
+        @compiling()
         def compile(self, given: Any) -> Any:
             return super().compile(given)
 
@@ -345,7 +362,7 @@ def closure(libraries: list[Any]) -> list[Any]:
     return list(found.values())
 
 
-@no_collection()
+@compiling()
 def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made | None:
     """Compile a kernel for arguments of these kinds into an object file; None if a block of words cannot call it.
 
@@ -362,7 +379,7 @@ def compiled(kernel: Kernel, kinds: str, name: str, machine: Any = None) -> Made
     if results is None:
         return None
     # A kernel of its own beside its entry has an address by which other kernels can call it.
-    apart = not {"inline", "forceinline"} & set(kernel.targetoptions)
+    apart = not (kernel.targetoptions.get("inline") or kernel.targetoptions["forceinline"])
     symbol = itself.fndesc.llvm_func_name if apart else ""
     options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     options.pop("inline", None)

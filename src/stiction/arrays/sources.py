@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,8 @@ UNUSUAL = (
     "BOUNDSCHECK", "OPT", "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO",
     "FASTMATH",
 )  # fmt: skip
+IMPORTED = time.time()  # when the first module with kernels was
+CLOCK = 0.02  # s by which the times of files may lag behind
 LAYERS = ("arrays", "bodies", "contacts", "problems", "solutions", "solvers", "derivatives", "stepping")  # of kernels
 
 
@@ -25,6 +28,19 @@ def sources() -> str:
     return digest.hexdigest()[:16]
 
 
+def unchanged() -> bool:
+    """Whether no source was written since they were imported: if one was, which code is in memory is not known.
+
+    A process that runs while its sources are edited must neither keep its kernels as those of the new sources, nor
+    load those that another process has kept for them.
+    """
+    try:
+        return all(os.stat(f"{PACKAGE}/{path}").st_mtime < IMPORTED - CLOCK for path in source_files())  # noqa: PTH116
+    except OSError:  # one is gone
+        return False
+
+
+@cache
 def source_files() -> list[str]:
     """Relative to the package, in order."""
     found = []

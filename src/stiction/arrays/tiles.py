@@ -103,7 +103,7 @@ def tile_as_written(
 
 
 def tile_of(rows: int, columns: int) -> Any:
-    """The kernel of a tile: out -= Aᵀ B for columns of A from a, of B from b on, s >= 1 rows of both."""
+    """A kernel that subtracts one tile, out -= Aᵀ B: s >= 1 rows, columns of A from a on and of B from b on."""
     return built(partial(make_tile, rows, columns), partial(tile_as_written, rows, columns))
 
 

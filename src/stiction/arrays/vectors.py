@@ -194,7 +194,7 @@ PARTS = {"slide": (1, 2), "spin": (3,), "roll": (4, 5)}  # places of the tangent
 
 
 def part_of(a: int) -> str:
-    """Which part the tangent at a place belongs to."""
+    """The part, sliding, spin or rolling, to which the tangent at a place belongs."""
     return next(name for name, places in PARTS.items() if a in places)
 
 

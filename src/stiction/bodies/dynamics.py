@@ -4,22 +4,36 @@
 
 MuJoCo's mass matrix is block diagonal: one block for each kinematic tree, six velocities for a free body. Trees that a
 tendon couples in ways that no contact does are one block (`structs.joined_trees`), the first of them; the blocks of
-the others are empty. Dampers of
-joints (their polynomials too, by their slope) and the velocity gains of actuators with affine bias act at the end of
-the step, so stiff ones stay stable: D is added to the mass. In a tree without any, v_free is MuJoCo's own.
+the others are empty. Dampers of joints (their polynomials too, by their slope) and the velocity gains of actuators with
+affine bias act at the end of the step, so stiff ones stay stable: D is added to the mass. In a tree without any, v_free
+is MuJoCo's own.
 Dry friction of a joint adds one velocity (see `contacts.gather`): blocks of size one follow those of the trees.
 """
 
 from __future__ import annotations
 
+from typing import Annotated as Array
+from typing import NamedTuple
+
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import back_substitute, forward_substitute, tree_factor
+from stiction.arrays.layout import Floats, layout
 from stiction.bodies.pointers import flags, floats, ints
 from stiction.bodies.structs import JOINED
 
 AFFINE = 1  # mjBIAS_AFFINE
 HINGE_OR_SLIDE = 2  # the first of mjJNT_SLIDE, mjJNT_HINGE
 NO_DAMPERS, NO_ACTUATORS = 1 << 6, 1 << 11  # mjDSBL_DAMPER, mjDSBL_ACTUATION
+
+
+class Damping(NamedTuple):
+    """Scratch of `fill_blocks`."""
+
+    slopes: Array[Floats, "velocities"]  # of the dampers
+    factor: Array[Floats, "largest * largest"]  # of the block of one tree
+
+
+damping_sizes, damping_views = layout(Damping, "velocities", "largest")
 
 
 @kernel
@@ -45,12 +59,12 @@ def block_sizes(model, where):
 
 @kernel
 def fill_blocks(model, data, where, starts, mass, free, scratch):
-    """Write starts (ntree + 1,), blocks of M + dt D, and v_free of the trees; scratch holds largest² + nv floats."""
+    """Write starts (ntree + 1,), blocks of M + dt D, and v_free of the trees; scratch has the size of `Damping`."""
     # Dampers that are implicit in the velocity.
     m, d = model[0], data[0]
     velocity, smooth, force = floats(d.qvel), floats(d.qacc_smooth), floats(d.qfrc_smooth)
     dt = m.timestep
-    slopes = scratch[: m.nv]
+    slopes, factor = damping_views(m.nv, block_sizes(model, where)[1], scratch, starts)
     damper_slopes(model, data, slopes)
     place = 0
 
@@ -70,7 +84,7 @@ def fill_blocks(model, data, where, starts, mass, free, scratch):
 
         # Only a tree with dampers needs a linear solve, (M + dt D) dv = dt f; otherwise MuJoCo's acceleration is used.
         if damped:
-            factor, part = scratch[m.nv : m.nv + size * size], free[start : start + size]
+            part = free[start : start + size]
             for i in range(size):
                 part[i] = dt * force[start + i]
             tree_factor(block, size, factor)

@@ -37,7 +37,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.layout import Floats, Ints, layout
-from stiction.bodies.dynamics import block_sizes, fill_blocks
+from stiction.bodies.dynamics import block_sizes, damping_sizes, fill_blocks
 from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
 from stiction.bodies.pointers import floats, ints
 from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE, SURFACES, WIDEST
@@ -250,7 +250,7 @@ def measure(model, data, where, counts, kept, flat):
     counts[JOINT_WIDTH] = joint_width
     counts[DIRECTIONS] = directions
     counts[CARRIED] = counts[CONTACTS] if moving else 0
-    counts[SCRATCH] = m.nv + largest * largest
+    counts[SCRATCH], _ = damping_sizes(m.nv, largest)
     return 0
 
 

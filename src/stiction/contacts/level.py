@@ -32,13 +32,13 @@ LAST_DIGITS = 1e-15
 
 @kernel
 def level(model, data, where, first, end):
-    """Move the contacts `first` to `end` of two geoms into planes, those with one normal to the height of the nearest.
+    """Move contacts of two geoms along their normals, until all that share a normal lie in the plane of the nearest.
 
-    What is in one plane already stays as it is, to the bit.
+    first, end: the contacts; those that lie in one plane already keep every bit
     """
     d, size = data[0], where[SIZE]
     for i in range(first, end):
-        # The nearest contact with this normal is where the others go; each is moved once, by itself.
+        # The contact with this normal and the least gap sets the plane; each of the others is moved once.
         here = d.contact + i * size
         if ints(here + where[ADDRESS])[0] < 0 or ints(here + where[DIM])[0] < 3:
             continue
@@ -51,7 +51,7 @@ def level(model, data, where, first, end):
         if nearest == i:
             continue
 
-        # How far it has to go along its normal.
+        # The distance to that plane along the normal; rounding is left alone, and so is what is far away.
         normal, position = floats(here + where[FRAME]), floats(here + where[POS])
         aim, s, rounding = floats(d.contact + nearest * size + where[POS]), 0.0, 0.0
         for a in range(3):
@@ -61,7 +61,7 @@ def level(model, data, where, first, end):
         if abs(s) <= rounding or abs(s) > FARTHEST * smaller_radius(model, geoms):
             continue
 
-        # Its place, and its tangential rows.
+        # Move the contact, and change its tangential rows accordingly.
         for a in range(3):
             position[a] += s * normal[a]
         turn_rows(model, data, ints(here + where[ADDRESS])[0], geoms, normal, s)
@@ -95,12 +95,12 @@ def turn_rows(model, data, row, geoms, frame, s):
 
 @kernel
 def add_turn(model, data, row, body, frame, s):
-    """The same of one body: ω is the sum of its joints' axes, from its own up to those of the tree's root."""
+    """The share of one body in `turn_rows`: ω sums the axes of its joints and of those between it and the root."""
     m, d = model[0], data[0]
     parents, starts, counts = ints(m.body_parentid), ints(m.body_dofadr), ints(m.body_dofnum)
     axes, J, sparse = floats(d.cdof), floats(d.efc_J), is_sparse(model)
 
-    # Compressed rows hold the velocities in increasing order: both are gone through from the end.
+    # Compressed rows hold their velocities in increasing order, so joints and entries are walked from the end.
     first, second = row + 1, row + 2
     place, other, left = first * m.nv, second * m.nv, 0
     columns = ints(d.efc_J_colind)

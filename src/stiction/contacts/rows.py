@@ -102,7 +102,7 @@ def entry_of_row(model, data, row, column, J):
 
 @kernel
 def leader(where, tree):
-    """The first tree of the same block; -1 stays."""
+    """The first tree of a tree's block; -1, for none, stays -1."""
     if where[JOINED] > 0 and tree >= 0:
         return where[where[JOINED] + 3 * tree]
     return int(tree)

@@ -41,7 +41,7 @@ def write_back(
     impulse: NDArray[np.float64],
     joint_impulse: NDArray[np.float64],
 ) -> None:
-    """velocity (m,), impulse (n, d) in N s and joint_impulse (j,) of the problem that these constraints pose."""
+    """Write the answer back: velocity (m,), impulse (n, d) in N s and joint_impulse (j,) of these constraints."""
     problem = write(memory.model, memory.data, memory.where, found, velocity, impulse, joint_impulse)
     if problem != WRITTEN:
         k = int(problem) - NOT_FINITE

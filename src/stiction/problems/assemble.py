@@ -51,7 +51,7 @@ class Source(NamedTuple):
 
 @contextmanager
 def errors_of(path: Path) -> Iterator[None]:
-    """Messages about the problem in a file name the file."""
+    """Have messages about the problem in a file name the file."""
     try:
         yield
     except InvalidProblem as error:
@@ -96,7 +96,7 @@ def dense(source: Source, what: str, matrix: Any) -> Array:
 
 
 def local_problem(source: Source, W: Any, q: Array, friction: Array, dim: int, law: Law = CONE) -> ContactProblem:
-    """Of a Delassus matrix."""
+    """The problem of a Delassus matrix."""
     size = max(3, dim) * len(friction)
     check_room(source, "W", size, size)
     return ContactProblem.from_delassus(dense(source, "W", mirrored(W)), q, friction, dim, law=law)
@@ -105,7 +105,7 @@ def local_problem(source: Source, W: Any, q: Array, friction: Array, dim: int, l
 def global_problem(
     source: Source, M: Any, H: Any, f: Array, w: Array, friction: Array, dim: int, G: Any, b: Array, law: Law = CONE
 ) -> ContactProblem:
-    """Of a mass matrix and the rows of contacts and joints; shapes are known to agree."""
+    """The problem of a mass matrix and the rows of contacts and joints; shapes are known to agree."""
     m = M.shape[0]
     if np.unique(M.row[M.data != 0.0]).size < m:
         raise InvalidProblem(f"{source.name}/M is singular")
@@ -134,7 +134,7 @@ def global_problem(
 
 
 def symmetric(source: Source, M: Any) -> Any:
-    """M without the asymmetry of printed numbers."""
+    """M without the asymmetry that printed decimals leave."""
     if not M.nnz:
         return M
     difference = float(abs(M - M.T).max())

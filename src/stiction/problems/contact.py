@@ -412,7 +412,7 @@ class ContactProblem:
 
     @property
     def contradicting_joints(self) -> NDArray[np.int64]:
-        """Which of these ask for another rate than the rows that they depend on allow: nothing solves it then.
+        """Which of these ask for a rate that the rows they depend on exclude: there is no solution then.
 
         Rows that ask for no motion never contradict each other.
         """
@@ -449,7 +449,7 @@ def from_fields(fields: dict[str, Any]) -> ContactProblem:
 
 
 def keep(problem: ContactProblem, fields: dict[str, Any]) -> None:
-    """Set all fields, arrays as views that cannot be written to."""
+    """Set all fields; arrays become read-only views."""
     for name, value in fields.items():
         object.__setattr__(problem, name, frozen(value) if isinstance(value, np.ndarray) else value)
 
@@ -466,7 +466,7 @@ def with_ratio(problem: ContactProblem, ratio: Any) -> ContactProblem:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A view of the array that cannot be written to."""
+    """A read-only view of the array."""
     if array.flags.writeable:
         array = array.view()
         array.flags.writeable = False

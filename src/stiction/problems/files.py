@@ -183,7 +183,7 @@ def _law_text(law: Law) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy's as one of Python's."""
+    """A NumPy number as a Python number."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -199,7 +199,7 @@ def _law(path: Path, text: str) -> Law:
 
 
 def write_arrays(path: Path, fields: dict[str, Any]) -> None:
-    """An `.npz` file that is there as a whole or not at all."""
+    """Write an `.npz` file, as a whole or not at all."""
     with written_whole(path, "save", advice=ADVICE) as part:
         _write_npz(fields, part)
 

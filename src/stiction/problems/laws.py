@@ -77,7 +77,7 @@ class Law:
         return numbers_of(self)
 
     def numbered(self, found: LawNumbers) -> LawNumbers:
-        """These numbers, with those of its options."""
+        """Add the numbers of this law's options to those found."""
         return found
 
     def corners(self, dim: int = 3) -> NDArray[np.float64] | None:
@@ -85,7 +85,7 @@ class Law:
         return None
 
     def outline(self, dim: int = 3) -> NDArray[np.float64]:
-        """(k, 2) the same to be drawn: a disc where there are no corners."""
+        """(k, 2) the same as a curve to draw: a circle where there are no corners."""
         corners = self.corners(dim)
         if corners is not None:
             return corners

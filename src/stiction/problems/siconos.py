@@ -224,7 +224,7 @@ class Text:
         return InvalidProblem(f"load: {self.path}, line {max(self.line, 1)}: {what}")
 
     def fill(self) -> bool:
-        """Go on to the next line that has words; whether there is one."""
+        """Go to the next line that has words; returns whether there is one."""
         while not self.words and self.line < len(self.lines):
             self.words = self.lines[self.line].split()[::-1]
             self.line += 1
@@ -243,7 +243,7 @@ class Text:
         return int(word)
 
     def wholes(self, what: str, count: int) -> NDArray[np.int64]:
-        """So many whole numbers; a file that has fewer ends before memory is taken for them."""
+        """So many whole numbers; a file with fewer is refused before memory is allocated for them."""
         return np.array([self.whole(what) for _ in range(count)], np.int64)
 
     def numbers(self, what: str, count: int) -> Array:

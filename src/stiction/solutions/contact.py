@@ -278,7 +278,7 @@ def judged(
     trace: tuple[str, ...] = (),
     history: NDArray[np.float64] | None = None,
 ) -> ContactSolution:
-    """Impulses are the solver's, velocities follow from them."""
+    """Judge a proposal: impulses are the solver's, velocities follow from them."""
     velocity, joint_impulse = problem.respond(impulse)
     certificate, u, mode = judge_contact(problem, velocity, impulse, joint_impulse)
     status = verdict(claimed, certificate.residual <= tolerance)

@@ -334,11 +334,11 @@ def judge_trees(posed, white, bounded, scratch, found):
             # Energy: each island once, at its root.
             if bounded and island[first] == first:
                 allowed = scratch.energy[first] + AMPLIFIED * scratch.demand[first]
-                much = scratch.after[first] - (1.0 + ROUNDED) * allowed
-                much = 0.0 if much <= 0.0 else over(much, allowed)
-                excess = much if worse(much, excess) else excess
-                if worse(much, residual):
-                    residual, where, scale = much, -1, fastest[first]
+                gained = scratch.after[first] - (1.0 + ROUNDED) * allowed
+                gained = 0.0 if gained <= 0.0 else over(gained, allowed)
+                excess = gained if worse(gained, excess) else excess
+                if worse(gained, residual):
+                    residual, where, scale = gained, -1, fastest[first]
         at += size * size
     return residual, where, penetration, complementarity, cone, dissipation, momentum, joint, scale, beyond, excess
 
@@ -519,16 +519,18 @@ def tangential(law, part, radius, W, impulse, u):
     if law.kind == PYRAMID:
         b1, b2 = onto_polygon(p1, p2, radius, law.facets, law.rotation)
         a1, a2 = onto_polygon(y1, y2, radius, law.facets, law.rotation)
-    else:
+    elif law.kind == BOX:
         side = law.side * radius
         b1, b2 = min(max(p1, -side), side), min(max(p2, -side), side)
         a1, a2 = min(max(y1, -side), side), min(max(y2, -side), side)
+    else:  # a law without a case here is never certified
+        return math.inf, math.inf
     return W * length(p1 - b1, p2 - b2), W * length(p1 - a1, p2 - a2)
 
 
 @kernel
 def onto_disc(y, radius):
-    """The tangential part put onto the nearest point of a disc."""
+    """Project the tangential part onto a disc."""
     size = friction_size(y)
     if size <= radius:
         return y
@@ -537,7 +539,7 @@ def onto_disc(y, radius):
 
 @kernel
 def onto_discs(y, radius):
-    """The nearest point of three discs: of sliding, spin and rolling."""
+    """Project sliding, spin and rolling, each onto its own disc."""
     slide, spin, roll = math.sqrt(slide_dot(y, y)), math.sqrt(spin_dot(y, y)), math.sqrt(roll_dot(y, y))
     return times_each(
         by_parts(
@@ -550,7 +552,7 @@ def onto_discs(y, radius):
 
 @kernel
 def onto_polygon(y1, y2, radius, facets, rotation):
-    """The nearest point of the regular polygon with vertices at `rotation + 2 pi j / facets`."""
+    """Project onto the regular polygon with vertices at `rotation + 2 pi j / facets`."""
     # The side of the polygon in whose sector the point lies.
     step = 2.0 * math.pi / facets
     sector = math.floor((math.atan2(y2, y1) - rotation) / step)

@@ -52,7 +52,7 @@ def contacts(title: str, solution: Any) -> str:
 
 
 def counted(modes: Any) -> str:
-    """4 contacts (3 stick, 1 slide)."""
+    """The contacts and their modes in words, as in "4 contacts (3 stick, 1 slide)"."""
     from stiction.solutions.contact import Mode
 
     found = [f"{int((np.asarray(modes) == mode).sum())} {mode.name.lower()}" for mode in Mode if (modes == mode).any()]

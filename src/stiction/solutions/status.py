@@ -36,7 +36,7 @@ _MESSAGES = {
 
 
 def verdict(claimed: Status, passes: bool) -> Status:
-    """Only the certificate makes an answer solved."""
+    """The status of a judged answer: only the certificate makes it SOLVED."""
     if passes:
         return Status.SOLVED
     return Status.UNCERTIFIED if claimed == Status.SOLVED else claimed

@@ -80,7 +80,7 @@ def uniqueness(problem: ContactProblem, solution: ContactSolution) -> Uniqueness
 
 
 def null_space(matrix: Array) -> Array:
-    """Rows that the matrix takes to zero."""
+    """Rows that span the null space of the matrix."""
     if matrix.shape[1] == 0:
         return np.zeros((0, 0))
     _, sizes, right = np.linalg.svd(matrix, full_matrices=True)

@@ -236,7 +236,7 @@ class Engine:
         return np.zeros((0, 3)) if self.last is None else self.last.impulse
 
     def make_room(self) -> None:
-        """For steps of the size that was found to be needed, and somewhat larger ones, from now on."""
+        """Enlarge the workspace to what a step was found to need, and somewhat beyond."""
         floats, ints, scratch, places = (int(SPARE * size) for size in self.need)
         self.sizes = max(self.sizes[0], floats), max(self.sizes[1], ints)
         if self.floats.size < scratch:
@@ -259,5 +259,5 @@ class Engine:
 
 
 def direct(kernel: Any, *arguments: Any) -> Any:
-    """A kernel as compiled for arguments of these kinds, without the search for it that its every call begins with."""
+    """The compiled form of a kernel for arguments of these kinds, so that calls need not look it up."""
     return kernel.for_arguments(*arguments) if hasattr(kernel, "for_arguments") else kernel

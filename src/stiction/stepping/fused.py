@@ -139,7 +139,7 @@ class Fused(Step):
 
 
 def fused_step(engine: Engine, settings: Settings, warm: bool, tried: Any = None) -> tuple[Report | None, Step | None]:
-    """Make the step that MuJoCo has prepared, but for moving on; or hand on as much of it as there is.
+    """Make the step that MuJoCo has prepared, all but the integration; or hand on what there is of it.
 
     A step with nothing taken back (`Fused.still`) comes without a report, and is not remembered yet.
 

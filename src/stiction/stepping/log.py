@@ -166,7 +166,7 @@ def contacts_of(report: Report, found: Constraints) -> tuple[NDArray[np.int64], 
 
 
 def sliding(found: Constraints, near: NDArray[np.int64], velocity: Array) -> Array:
-    """(n, 3) velocities at contacts."""
+    """(n, 3) relative velocities at the contacts."""
     u = np.zeros((len(near), 3))
     for place, i in enumerate(near):
         one, size, two, more = found.segments[i]

@@ -109,7 +109,7 @@ class Loop:
         self, t: int, end: int, control: NDArray[np.float64], state: NDArray[np.float64],
         sensordata: NDArray[np.float64], residual: NDArray[np.float64],
     ) -> tuple[int, int, Step | None]:  # fmt: skip
-        """Steps from t on; the step at which it returned, why, and what was found of that step, if it was begun."""
+        """Make steps from t on; returns the step at which it stopped, why, and what was found of it if it was begun."""
         engine, looked = self.engine, False
         trajectory = Trajectory(control, state, sensordata, residual)
         old = engine.last if self.warm and engine.last is not None else EMPTY
@@ -146,7 +146,7 @@ class Loop:
 
 
 def buffers(engine: Engine) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """For the record of a step."""
+    """Buffers for the record of a step."""
     return np.empty(engine.sizes[0]), np.empty(engine.sizes[1], np.int64)
 
 

@@ -105,7 +105,7 @@ def one_call_of(engine: Engine) -> OneCall | None:
         return None
     known = addresses_in_mujoco(*FUNCTIONS, *(f"mjcb_{name}" for name in CALLBACKS))
     begin = address_of(begin_kernel, (where, model, data, engine.margin, engine.scratch), FIT)
-    look = address_of(look_over, (model, data, where, SPARE), RIGHT)
+    look = address_of(look_over, (model, data, where, SPARE), RIGHT) if engine.mended is not None else 0  # never called
     last: Any = engine.last
     settings = Settings(0.0, 0.0, 0.0, 0.0)
     records = (last.floats, last.ints, last.floats, last.ints, engine.floats, engine.ints, engine.need)
@@ -117,7 +117,7 @@ def one_call_of(engine: Engine) -> OneCall | None:
 
 
 def place(name: str) -> int:
-    """Where a field of mjData is."""
+    """The offset of a field in mjData."""
     from importlib import import_module
 
     structs = import_module("mujoco.introspect.structs").STRUCTS

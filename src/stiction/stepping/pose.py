@@ -118,7 +118,7 @@ def hit(row, segment, gap, dt, before, free):
 def set_joints(found, dt, recovery, joints, rate):
     """Write bilateral rows over all velocities, and the rates that correct their errors, bounded by `recovery`.
 
-    recovery: infinite: as fast as the model's reference asks, but at least at RECOVERY, and never beyond their aim
+    recovery: in m/s; infinite: as fast as the model's reference asks, at least at RECOVERY, and never past the aim
 
     Errors that are rounding count as none, as gaps do: joints with dry friction would slide to take them back.
     """
@@ -133,7 +133,7 @@ def set_joints(found, dt, recovery, joints, rate):
             joints[i, k] = 0.0
         spread_row(found.joints[i], found.joint_segments[i], joints[i])
 
-        # The rate that takes all of the error back in this step, bounded; or what the reference asks for.
+        # The rate that corrects the whole error in this step, bounded; or what the model's reference asks for.
         whole = found.joint_gap[i] / dt
         if abs(whole) <= CLOSED * fastest:
             whole = 0.0

@@ -79,7 +79,7 @@ def table(model: Any, owner: str, given: Given) -> Table:
 
 
 def coefficients(table: Table, found: Constraints) -> NDArray[np.float64]:
-    """(n,) of the contacts of a step."""
+    """(n,) coefficients of the contacts of a step."""
     touching = found.kind == CONTACT
     pair = np.where(touching[:, None], found.pair, 0)
     pair.sort(axis=1)

@@ -256,7 +256,7 @@ def array(name: str, value: Any, axes: int, last: int) -> NDArray[np.float64]:
 
 
 def agreed(what: str, given: dict[str, int]) -> int:
-    """The one size above 1 that arrays have, or 1."""
+    """The size that these arrays share: the one that is above 1, or 1."""
     sizes = {name: size for name, size in given.items() if size != 1}
     if len(set(sizes.values())) > 1:
         unequal = ", ".join(f"{name} {size}" for name, size in sizes.items())
@@ -387,7 +387,7 @@ class Roller:
         self, t: int, end: int, control: NDArray[np.float64], state: NDArray[np.float64],
         sensordata: NDArray[np.float64], residual: NDArray[np.float64], failed: NDArray[np.int64],
     ) -> int:  # fmt: skip
-        """Steps t to end, or fewer; the next one to make."""
+        """Make steps t to end, or fewer; returns the next one to make."""
         tried: Step | None = None
         why = 0
         if self.loop is not None and self.proven:
@@ -408,7 +408,7 @@ class Roller:
         return t + 1
 
     def one(self, t: int, control: NDArray[np.float64], why: int, tried: Step | None) -> Any:
-        """Step t by Python: all of it, or what the loop has left of it."""
+        """Make step t from Python: all of it, or what the loop has left of it."""
         engine, how = self.engine, self.how
         if why in (UNCERTIFIED, UNFIT) and self.loop is not None and self.proven:
             return how.stepper.step_apart(engine, how.law, how.solver, tried)

@@ -43,7 +43,7 @@ def sealed(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def unsealed(fields: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The same, if they are those that were saved."""
+    """The arrays, refused unless format, version and hash are those that were saved."""
     if str(fields.get("format")) != FORMAT:
         raise InvalidScene(f"its format is {fields.get('format')}, not {FORMAT}")
     if str(fields.get("version")) != str(VERSION):

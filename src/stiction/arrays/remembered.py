@@ -1,0 +1,73 @@
+"""Answers that Numba works out again and again, remembered while kernels of this package are compiled.
+
+Numba asks for the result of `a + b` with the same types some ten thousand times, and tries every candidate each time,
+with a coloured message for each that does not fit; for the size of an array's record it has LLVM parse a module. To
+remember these answers takes a sixth of all compiling away. Code of others is compiled by Numba as it is.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from numba.core import base, errors
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.targetconfig import ConfigStack
+from numba.core.types import functions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What is replaced, and where; of any type, since mypy would not have it replaced.
+Calls: Any = functions.BaseFunction
+Target: Any = base.BaseContext
+messages: Any = errors
+resolve, measure = Calls.get_call_type, Target.get_abi_sizeof
+_sizes: dict[str, int] = {}  # bytes, by LLVM's notation
+
+
+def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+    """The signature of a call with these types, remembered by the function: its candidates never change.
+
+    A function that Numba compiles itself has one for each set of options of its callers.
+    """
+    if kws:
+        return resolve(self, context, args, kws)
+    known = self.__dict__.setdefault("_known_calls", {}).setdefault(ConfigStack.top_or_none(), {})
+    key = context, *args
+    if key not in known:
+        signature = resolve(self, context, args, kws)
+        known[key] = signature, self._impl_keys[signature.args]
+    signature, implementation = known[key]
+    self._impl_keys[signature.args] = implementation
+    return signature
+
+
+def get_abi_sizeof(self: Any, kind: Any) -> int:
+    """The size of an LLVM type, in bytes."""
+    name = str(kind)
+    if name not in _sizes:
+        _sizes[name] = measure(self, kind)
+    return _sizes[name]
+
+
+class Plain:
+    """Messages without colours: nearly all are about candidates that did not fit, and nobody reads them."""
+
+    def code(self, message: str) -> str:
+        return message
+
+    errmsg = filename = indicate = highlight = reset = code
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Compile with these answers; other threads compile before or after."""
+    with global_compiler_lock:
+        before = Calls.get_call_type, Target.get_abi_sizeof, messages._termcolor_inst
+        Calls.get_call_type, Target.get_abi_sizeof = get_call_type, get_abi_sizeof
+        messages._termcolor_inst = Plain()
+        try:
+            yield
+        finally:
+            Calls.get_call_type, Target.get_abi_sizeof, messages._termcolor_inst = before
