@@ -102,7 +102,7 @@ def pressed(problem: ContactProblem, solver: Baraff, tolerance: float) -> Solved
 def struck(problem: ContactProblem, solver: ConeNewton, tolerance: float) -> Solved | None:
     """The impulses that `ConeNewton` finds, island by island, certified; None if they are not."""
     answer, (floats, ints) = room(problem, newton_sizes_of)
-    options = (solver.max_cycles, solver.max_steps, solver.tolerance)
+    options = (solver.max_cycles, solver.max_steps, float(solver.max_work), solver.tolerance)
     status, judged = hit(problem.posed, problem.law.numbers, UNKNOWN, options, floats, ints, answer, problem.zero)
     return certified(problem, solver, tolerance, status, answer, judged)
 
@@ -166,9 +166,9 @@ def drive(posed, slip, known, law, options, floats, ints, answer, zero):
 def hit(posed, law, slip, options, floats, ints, answer, zero):
     """Impulses by Newton's method, island by island. Return a status, and the numbers of a ContactCertificate.
 
-    slip: none is known; options: `max_cycles`, `max_steps` and `tolerance` of `ConeNewton`
+    slip: none is known; options: `max_cycles`, `max_steps`, `max_work` and `tolerance` of `ConeNewton`
     """
-    cycles, steps, aim = options
+    cycles, steps, most, aim = options
     work = views_for(posed, floats, ints)
     white = work.white
     tau, rank = whiten_posed(posed, white, DEPENDENT, zero, False)
@@ -181,8 +181,8 @@ def hit(posed, law, slip, options, floats, ints, answer, zero):
             work.p[i, c] = 0.0
     trim(white.rows, white.runs)
     status, count, _ = solve_parts(
-        given_by(white, posed.friction, law.apart), tau, work.p, cycles, steps, aim, work.floats, work.ints,
-        answer.impulse, zero,
+        given_by(white, posed.friction, law.apart), tau, work.p, cycles, steps, most, aim, work.floats,
+        work.ints, answer.impulse, zero,
     )  # fmt: skip
     answer.counts[STEPS] = count
     respond(

@@ -143,7 +143,7 @@ STAGE_LENGTH = 0.3
 GROW = 4.0
 CAREFUL = 1.0 / GROW
 # Newton steps of a stage, and the part of the first residual at which it ends.
-STAGE_STEPS, STAGE_PART = RUN + RUN // 2, DIGIT
+STAGE_STEPS, STAGE_PART = RUN, DIGIT
 # Part of the residual's power along a step that a line search may leave, and of its bracket that it cuts off at least.
 # Larger: steps that overshoot one contact spoil the others. Smaller: more trials.
 SPENT, LEAST_PART = 0.2, DIGIT
@@ -164,7 +164,7 @@ LARGEST_LOAD = 1.0 / HALF_OF_THE_DIGITS
 WALK_CARE = 0.7
 RELAX = 0.9
 # Violation, over that of the last attempt, at which Newton's method is tried, and its steps.
-WALK_DROP, WALK_NEWTON = DIGIT, 2 * HURRY
+WALK_DROP, WALK_NEWTON = DIGIT, IDLE
 
 # Linear systems (`system`, `elimination`).
 
