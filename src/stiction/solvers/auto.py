@@ -116,7 +116,7 @@ def aimed_at(aim: float) -> Auto:
 class Bounded(Auto):
     """The same within limits.
 
-    budget: Newton steps and pivots after which nothing more is tried, with ASKING for each attempt; only what comes
+    budget: Newton steps and pivots after which nothing more is tried, with ASKING for each that failed; only what comes
         after Newton's method may take more
     first: without what `Auto` tries after its first choice has failed
     """

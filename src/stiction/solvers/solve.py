@@ -103,7 +103,7 @@ def in_turn(
 ) -> tuple[Any, int]:
     """Ask the solvers of a choice until an answer is certified; the best of them, and the cost.
 
-    That is iterations, and ASKING for each attempt.
+    That is iterations, and ASKING for each attempt that failed.
     """
     best, trace, used = None, [], 0
     budget: float = getattr(choice, "budget", math.inf)
@@ -117,8 +117,8 @@ def in_turn(
         if within is not None:
             solver = within(solver, max(budget - used - pivots - ASKING, 1.0))
         found = ask(problem, solver, begin, tolerance)
-        used += found.iterations + pivots + ASKING
         residual = found.certificate.residual
+        used += found.iterations + pivots + (0 if residual <= enough else ASKING)
         trace.append(f"{attempt}: {found.status.name.lower()}, residual {residual:.1e}")
         trace += found.trace
         proof = isinstance(found.ray, Ray) and found.ray.infeasible
