@@ -228,8 +228,8 @@ class TimeStepping:
         if back and isinstance(solver, Auto):
             whole, quietly = replace(whole, budget=SHARES[0] * left), replace(whole, budget=SHARES[1] * left)
             asked = replace(whole, first=True)
-        if not (doubtful and contradict(problem)):
-            hard = back and problem.n > LARGE and not self.restitution and isinstance(solver, Auto)
+        hard = back and problem.n > LARGE and not self.restitution and isinstance(solver, Auto)
+        if hard or not (doubtful and contradict(problem)):
             if not (hard and doubtful):
                 failed = solve(problem, asked, start=start, tolerance=self.tolerance, throw=False)
                 if failed.ok:
@@ -238,7 +238,8 @@ class TimeStepping:
             if slow is not None:
                 return slow._replace(trace=(*(() if failed is None else failed.trace), *slow.trace)), None
         if back:
-            quiet = solve(still(problem), quietly, tolerance=self.tolerance, throw=False)
+            begin = start if hard else None
+            quiet = solve(still(problem), quietly, start=begin, tolerance=self.tolerance, throw=False)
             if quiet.ok:
                 rows, dt = engine.data.efc_id[: engine.data.ne], engine.model.opt.timestep
                 taken = take_back(problem, found, rows, quiet.velocity, dt, *self.apart(engine))

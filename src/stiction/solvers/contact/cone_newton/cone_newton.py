@@ -322,7 +322,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
             steps += sweep_often(contacts, now, sweeps, EXACT, most - steps)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
         elif stage == WALK:
-            left = int(min(WALK_STEPS, most - steps))
+            left = int(min(WALK_STEPS * max(len(p), LARGE), most - steps))
             violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, left, p)
             steps += count
             copy_rows(now.p, best)

@@ -153,9 +153,10 @@ SPENT, LEAST_PART = 0.2, DIGIT
 # Contacts beyond which a walk takes the place of proximal steps in every round, not in every second one. With fewer
 # contacts proximal steps mostly do, and cost less.
 LARGE = 200
-# Newton steps of a walk: those that succeed take 100 to 3,000, a few hundred mostly. A larger limit makes a step that
-# fails dearer; with a smaller one, heaps of 300 bodies fail that a longer walk solves.
-WALK_STEPS = 3000
+# Newton steps of a walk for each contact, and for LARGE contacts at least. Of heaps of 100 and 300 bodies, walks that
+# succeed take up to this many, mostly a third. Larger: a step that fails is dearer. Smaller: steps fail that a longer
+# walk solves.
+WALK_STEPS = 3
 # Impulse at which a walk is given up: half of the digits of a velocity are lost there. Where nothing yields, there is
 # no solution, and impulses double with every stage.
 LARGEST_LOAD = 1.0 / HALF_OF_THE_DIGITS
