@@ -176,7 +176,7 @@ def take_back(
     count = near_rows(found, np.array(joints), np.array(velocity), dt, FAR * recovery, near, moving, every)
     near, asked, softness = near[:count], np.empty(count + j), np.empty(count + j)
     rows = coupled(found.mass, found.starts, every[: count + j], count)
-    set_goal(found, equality, near, moving, rows, dt, recovery, asked, softness)
+    set_goal(found, equality.astype(np.int64), near, moving, rows, dt, recovery, asked, softness)
     w, missing, z = least_squares(rows, asked, softness)
     length = float(z @ rows.coupling @ z) ** 0.5
     if length > most:
