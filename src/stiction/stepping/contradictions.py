@@ -91,8 +91,11 @@ def couple(mass, trees, rows, factor, place, size, coupling):
             coupling[l, i] = coupling[i, l]
 
 
-def least_squares(rows: Rows, asked: Array, softness: Array) -> tuple[Array, Array, Array]:
-    """w, the part of what is asked for that each row misses, and z; asked: in m/s. All zero if it is not solved."""
+def least_squares(rows: Rows, asked: Array, softness: Array) -> tuple[Array, float, Array, Array]:
+    """w and (w · M w)^½, the part of what is asked for that each row misses, and z; asked: in m/s.
+
+    All but what is missing is zero if it is not solved.
+    """
     k, matrix = len(asked), rows.coupling.copy()
     matrix.flat[:: k + 1] += softness
     vectors, z, w, missing = np.empty((3, k)), np.empty(k), np.empty(len(rows.white[0])), np.empty(k)
@@ -103,13 +106,16 @@ def least_squares(rows: Rows, asked: Array, softness: Array) -> tuple[Array, Arr
     if not natural_map(matrix, vectors, z, np.empty(k))[0] <= TOLERANCE:
         found = solve(BoxLCP(matrix, *vectors), tolerance=TOLERANCE, throw=False)
         z = found.z if found.ok else np.zeros(k)
-    follow(rows, asked, z, np.empty(len(w)), w, missing)
-    return w, missing, z
+    length = follow(rows, asked, z, np.empty(len(w)), w, missing)
+    return w, length, missing, z
 
 
 @kernel
 def follow(rows, asked, z, x, w, missing):
-    """Write w = G⁻ᵀ whiteᵀ z, and the part of what is asked for that each row misses; x: (m,) scratch."""
+    """Write w = G⁻ᵀ whiteᵀ z, and the part of what is asked for that each row misses; returns (w · M w)^½.
+
+    x: (m,) scratch
+    """
     clear(x)
     for i in range(len(z)):
         subtract_multiple(x, -z[i], rows.white[i], len(x))
@@ -118,6 +124,7 @@ def follow(rows, asked, z, x, w, missing):
         missing[i] = asked[i] - rows.size[i] * dot(rows.white[i], x, len(x))
         if i < rows.normals:
             missing[i] = max(missing[i], 0.0)
+    return dot(x, x, len(x)) ** 0.5
 
 
 def demands(problem: ContactProblem) -> Array:
@@ -139,12 +146,12 @@ def contradict(problem: ContactProblem) -> bool:
     most = float(np.abs(np.append(asked[problem.n :], np.maximum(asked[: problem.n], 0.0))).max(initial=0.0))
     if problem.contradicting_joints.size:
         return True
-    _, missing, z = least_squares(rows, asked, np.full(len(asked), LEAST_WEIGHT))
+    _, length, missing, _ = least_squares(rows, asked, np.full(len(asked), LEAST_WEIGHT))
     if np.abs(missing).max(initial=0.0) > MISSED * most:
         return True
     # Motions, (w · M w)^½, of all together and of each row alone.
     alone = np.where(np.arange(len(asked)) < rows.normals, np.maximum(asked, 0.0), np.abs(asked)) / rows.size
-    return bool(z @ rows.coupling @ z > (AMPLIFIED * alone.sum()) ** 2)
+    return bool(length > AMPLIFIED * alone.sum())
 
 
 def still(problem: ContactProblem) -> ContactProblem:
@@ -177,8 +184,7 @@ def take_back(
     near, asked, softness = near[:count], np.empty(count + j), np.empty(count + j)
     rows = coupled(found.mass, found.starts, every[: count + j], count)
     set_goal(found, equality.astype(np.int64), near, moving, rows, dt, recovery, asked, softness)
-    w, missing, z = least_squares(rows, asked, softness)
-    length = float(z @ rows.coupling @ z) ** 0.5
+    w, length, missing, z = least_squares(rows, asked, softness)
     if length > most:
         w *= most / length
 
