@@ -121,7 +121,7 @@ def judge_cases(
         )
         own, rest = cut(floats, 0, (m,)), cut(floats, m, (len(floats) - m,))
         work = work_views(n, 3, m, j, m if j > 0 else given, entries, given, rest, ints)
-        tau, rank = whiten_posed(problem, work.white, DEPENDENT, THREE, False)
+        tau, rank = whiten_posed(problem, work.white, DEPENDENT, THREE, False, False)
         answer = impulse[k, :n]
         respond(problem, work.white, tau, rank, answer, work.response, own, work.joint_impulse, THREE)
         judged = judge_problem(

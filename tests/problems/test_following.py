@@ -52,7 +52,7 @@ def whitened(problem, short):
     sizes = *problem.rows.shape[:2], problem.m, len(problem.joints), problem.m, problem.mass.size
     floats, ints = white_sizes(*sizes)
     white = white_views(*sizes, np.full(floats, np.nan), np.full(ints, -7))
-    tau, rank = whiten_posed(problem.posed, white, LOOSELY, problem.zero, short)
+    tau, rank = whiten_posed(problem.posed, white, LOOSELY, problem.zero, short, False)
     return white, tau, rank
 
 

@@ -97,6 +97,7 @@ def test_what_is_not_solved_moves_nothing(monkeypatch):
     monkeypatch.setattr(
         contradictions, "solve", lambda *given, **more: solve(*given, **more)._replace(status=st.Status.RAY)
     )
+    monkeypatch.setattr(contradictions, "natural_map", lambda *given: (np.inf,))
     data, reports = stepped(WALLS.format(limit=""), 3, start=0.0005)
     assert data.qpos[0] == 0.0005
     assert all(len(report.contradictions) == 2 for report in reports)

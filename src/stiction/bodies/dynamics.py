@@ -12,12 +12,10 @@ Dry friction of a joint adds one velocity (see `contacts.gather`): blocks of siz
 
 from __future__ import annotations
 
-from typing import Annotated as Array
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.dense import back_substitute, forward_substitute, tree_factor
-from stiction.arrays.layout import Floats, layout
 from stiction.bodies.pointers import flags, floats, ints
 from stiction.bodies.structs import JOINED
 
@@ -27,13 +25,10 @@ NO_DAMPERS, NO_ACTUATORS = 1 << 6, 1 << 11  # mjDSBL_DAMPER, mjDSBL_ACTUATION
 
 
 class Damping(NamedTuple):
-    """Scratch of `fill_blocks`."""
+    """Scratch of `fill_blocks`, which leaves what it has factored."""
 
-    slopes: Array[Floats, "velocities"]  # of the dampers
-    factor: Array[Floats, "largest * largest"]  # of the block of one tree
-
-
-damping_sizes, damping_views = layout(Damping, "velocities", "largest")
+    slopes: Any  # (nv,) of the dampers
+    factor: Any  # (entries,) of the blocks with dampers, as in `mass_factor.factor_left`; others begin with 0
 
 
 @kernel
@@ -47,24 +42,23 @@ def block_of(model, where, tree):
 
 
 @kernel
-def block_sizes(model, where):
-    """Return the number of entries of all mass blocks and the size of the largest."""
-    entries, largest = 0, 0
+def block_entries(model, where):
+    """Return the number of entries of all mass blocks."""
+    entries = 0
     for t in range(model[0].ntree):
         _, length = block_of(model, where, t)
         entries += length * length
-        largest = max(largest, length)
-    return entries, largest
+    return entries
 
 
 @kernel
 def fill_blocks(model, data, where, starts, mass, free, scratch):
-    """Write starts (ntree + 1,), blocks of M + dt D, and v_free of the trees; scratch has the size of `Damping`."""
+    """Write starts (ntree + 1,), blocks of M + dt D, and v_free of the trees; scratch: `Damping`."""
     # Dampers that are implicit in the velocity.
     m, d = model[0], data[0]
     velocity, smooth, force = floats(d.qvel), floats(d.qacc_smooth), floats(d.qfrc_smooth)
     dt = m.timestep
-    slopes, factor = damping_views(m.nv, block_sizes(model, where)[1], scratch, starts)
+    slopes = scratch.slopes
     damper_slopes(model, data, slopes)
     place = 0
 
@@ -72,7 +66,7 @@ def fill_blocks(model, data, where, starts, mass, free, scratch):
     for t in range(m.ntree):
         start, size = block_of(model, where, t)
         starts[t] = start
-        block = mass[place : place + size * size]
+        block, factor = mass[place : place + size * size], scratch.factor[place : place + size * size]
         inertia_of_tree(model, data, start, size, block)
         damped = False
         for i in range(size):
@@ -83,11 +77,12 @@ def fill_blocks(model, data, where, starts, mass, free, scratch):
             damped = True
 
         # Only a tree with dampers needs a linear solve, (M + dt D) dv = dt f; otherwise MuJoCo's acceleration is used.
+        failed = 0
         if damped:
             part = free[start : start + size]
             for i in range(size):
                 part[i] = dt * force[start + i]
-            tree_factor(block, size, factor)
+            failed = tree_factor(block, size, factor)
             back_substitute(factor, size, part)
             forward_substitute(factor, size, part)
             for i in range(size):
@@ -95,6 +90,10 @@ def fill_blocks(model, data, where, starts, mass, free, scratch):
         else:
             for i in range(start, start + size):
                 free[i] = velocity[i] + dt * smooth[i]
+
+        # Mark a block that has no factor yet.
+        if size > 0 and failed >= 0:
+            factor[0] = 0.0
         place += size * size
 
     # The last tree ends with the velocities.

@@ -37,7 +37,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.layout import Floats, Ints, layout
-from stiction.bodies.dynamics import block_sizes, damping_sizes, fill_blocks
+from stiction.bodies.dynamics import Damping, block_entries, fill_blocks
 from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
 from stiction.bodies.pointers import floats, ints
 from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE, SURFACES, WIDEST
@@ -162,7 +162,8 @@ def gather(memory: Memory, flat: bool = False) -> Constraints:
     lengths = counts[: len(LENGTHS)].tolist()
     floats, ints = sizes(*lengths)
     found: Constraints = views(*lengths, np.empty(floats), np.empty(ints, np.int64))
-    fill(memory.model, memory.data, memory.where, kept, found, np.empty(counts[SCRATCH]))
+    scratch = Damping(np.empty(counts[SCRATCH]), np.empty(counts[ENTRIES]))
+    fill(memory.model, memory.data, memory.where, kept, found, scratch)
     return found
 
 
@@ -240,7 +241,7 @@ def measure(model, data, where, counts, kept, flat):
         return problem
 
     # Lengths of the arrays of `Constraints`, and of the scratch.
-    entries, largest = block_sizes(model, where)
+    entries = block_entries(model, where)
     counts[BLOCKS] = m.ntree + dry
     counts[VELOCITIES] = m.nv + dry
     counts[ENTRIES] = entries + dry
@@ -250,7 +251,7 @@ def measure(model, data, where, counts, kept, flat):
     counts[JOINT_WIDTH] = joint_width
     counts[DIRECTIONS] = directions
     counts[CARRIED] = counts[CONTACTS] if moving else 0
-    counts[SCRATCH], _ = damping_sizes(m.nv, largest)
+    counts[SCRATCH] = m.nv
     return 0
 
 
@@ -279,7 +280,7 @@ def row_widths(model, data, where):
 
 @kernel
 def fill(model, data, where, kept, to, scratch):
-    """Write everything that `measure` counted."""
+    """Write everything that `measure` counted; scratch: `Damping`."""
     m, d = model[0], data[0]
     rows, segments, friction, gap, slack, spot = to.rows, to.segments, to.friction, to.gap, to.slack, to.spot
     kind, address, source, pair, n = to.kind, to.address, to.source, to.pair, len(to.gap)
@@ -344,7 +345,7 @@ def fill(model, data, where, kept, to, scratch):
         # The added velocity has the inertia of the joint, and just the speed that makes it press so.
         inertia = 1.0 / compliance[row]
         to.starts[m.ntree + extra + 1] = start + 1
-        to.mass[entry + extra] = inertia
+        to.mass[entry + extra], scratch.factor[entry + extra] = inertia, 0.0
         to.free[start] = -m.timestep * loss[row] / inertia
         clear(rows[i, 0])
         rows[i, 0, 0] = 1.0

@@ -16,11 +16,24 @@ def factor_blocks(mass, trees, factor, place):
     at = 0
     for b in range(len(trees) - 1):
         size = trees[b + 1] - trees[b]
+        if size > 0:
+            factor[at] = 0.0
+        at += size * size
+    return factor_left(mass, trees, factor, place)
+
+
+@kernel
+def factor_left(mass, trees, factor, place):
+    """The same, where blocks whose factor does not begin with 0 have theirs already."""
+    at = 0
+    for b in range(len(trees) - 1):
+        size = trees[b + 1] - trees[b]
         if size > 0:  # an empty tree has no velocity at which to store its place
             place[trees[b]] = at
-        failed = tree_factor(mass[at : at + size * size], size, factor[at : at + size * size])
-        if failed >= 0:
-            return trees[b] + failed
+            if factor[at] == 0.0:
+                failed = tree_factor(mass[at : at + size * size], size, factor[at : at + size * size])
+                if failed >= 0:
+                    return trees[b] + failed
         at += size * size
     return -1
 

@@ -33,6 +33,7 @@ from stiction.problems.islands import label_velocities
 from stiction.problems.joints import AGAIN, DEPENDENT, choose_rows, row_sizes, set_wanted
 from stiction.problems.mass_factor import (
     factor_blocks,
+    factor_left,
     is_zero,
     spread,
     unwhiten_velocity,
@@ -143,7 +144,7 @@ def white_of(problem: ContactProblem, mass: NDArray[np.float64], dependent: floa
     sizes = *problem.rows.shape[:2], problem.m, j, width, mass.size
     floats, ints = white_sizes(*sizes)
     white = white_views(*sizes, np.empty(floats), np.empty(ints, np.int64))
-    tau, rank = whiten_posed(problem.posed, white, dependent, problem.zero, False)
+    tau, rank = whiten_posed(problem.posed, white, dependent, problem.zero, False, False)
     if tau < 0.0:
         row = int(-tau) - 1
         raise InvalidProblem(f"ContactProblem: mass must be positive definite; it is not from row {row} on")
@@ -152,17 +153,21 @@ def white_of(problem: ContactProblem, mass: NDArray[np.float64], dependent: floa
 
 @alone
 @kernel
-def whiten_posed(posed, white, dependent, zero, short):
+def whiten_posed(posed, white, dependent, zero, short, begun):
     """Fill `white`; return τ, or -(1 + i) if the mass is not positive from row i on, and the rank of the joints.
 
     dependent: part of a bilateral row beyond the span of others that counts as none
     zero: of as many numbers as a contact has rows
     short: whether rows are to be over velocities that do not follow from others, if that can be done (`following`)
+    begun: whether some blocks of the mass are factored already (`mass_factor.factor_left`)
     """
     m, n, motion = len(posed.velocity), len(posed.rows), white.free
 
     # Factor the mass and whiten the free velocity.
-    failed = factor_blocks(posed.mass, posed.trees, white.factor, white.place)
+    if begun:
+        failed = factor_left(posed.mass, posed.trees, white.factor, white.place)
+    else:
+        failed = factor_blocks(posed.mass, posed.trees, white.factor, white.place)
     if failed >= 0:
         return -1.0 - failed, 0
     whiten_velocity(white.factor, posed.trees, posed.velocity, white.free)

@@ -392,7 +392,7 @@ def solve_case(posed, settings, work, impulse, velocity, zero):
     """Return the residual of the answer, infinite if there is none; impulse and velocity receive it."""
     # Whiten: the normal form. Redundant joints may contradict each other, which is left to `solve`.
     white = work.white
-    tau, rank = whiten_posed(posed, white, DEPENDENT, zero, False)
+    tau, rank = whiten_posed(posed, white, DEPENDENT, zero, False, False)
     if tau < 0.0 or rank < len(posed.joints):
         return np.inf
     if len(posed.joints) == 0:

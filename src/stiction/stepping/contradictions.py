@@ -22,10 +22,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from stiction.contacts.gather import CONTACT, DRY, LIMIT
+from stiction.arrays.compiled import kernel, workspace
+from stiction.arrays.dense import dot, subtract_multiple
+from stiction.contacts.gather import CONTACT, DRY, LIMIT, clear
 from stiction.optional import mujoco
-from stiction.problems.contact import densified
 from stiction.problems.lcp import BoxLCP
+from stiction.problems.mass_factor import factor_blocks, unwhiten_velocity, whiten_dense
+from stiction.solutions.natural_map import natural_map
+from stiction.solvers.lcp.block_pivot import block_pivot, sizes
+from stiction.solvers.lcp.tableau import EMPTY
 from stiction.solvers.solve import solve
 
 if TYPE_CHECKING:
@@ -41,44 +46,85 @@ NEGLIGIBLE = 1e-3  # part of the largest error that is in order
 LEAST_WEIGHT = 1e-7  # ε with which it is tried whether all rows can be satisfied; solvers fail with smaller ones
 MISSED = 1e-4  # part of what is asked for that may be missing then
 NOT_TAKEN_BACK = 0.1  # part of what is asked for that is missing where rows contradict others
+FACTORIZATIONS = 100  # tried by one method, which takes a handful, before all others are asked
+TOLERANCE = 1e-8  # largest residual of the certificate that counts as solved
 FAR = 10.0  # times the speed of recovery: contacts that open by more are left out
 AMPLIFIED = 100.0  # motion, over the sum of what each row asks for by itself, that is as good as a contradiction
 
 
 class Rows(NamedTuple):
-    """All normal and bilateral rows of a problem, and what they do."""
+    """All normal and bilateral rows of a problem, and what they do; M = G Gᵀ."""
 
-    moved: Array  # (k, m) M⁻¹ of each row, over its size
-    coupling: Array  # (k, k) of unit diagonal
+    white: Array  # (k, m) G⁻¹ of each row, over its size
+    coupling: Array  # (k, k) of unit diagonal; zero where a row moves nothing
     size: Array  # (k,) (row · M⁻¹ row)^½; 1 where that is zero
     normals: int  # how many come first
+    factor: Array  # of the mass
+    trees: NDArray[np.int64]
 
 
-def rows_of(problem: ContactProblem, normal: Array) -> Rows:
-    """Of these normal rows and all bilateral ones; normal: (k, m)."""
-    assert problem.mass is not None
-    rows = np.concatenate([normal, problem.joints])
-    moved, trees, mass = np.zeros_like(rows), problem.trees, problem.mass.ravel()
-    place = np.append(0, np.cumsum(np.diff(trees) ** 2))
-    for b in np.unique(np.searchsorted(trees, np.flatnonzero(rows.any(axis=0)), side="right") - 1):
-        start, end = trees[b], trees[b + 1]
-        block = mass[place[b] : place[b + 1]].reshape(end - start, end - start)
-        moved[:, start:end] = np.linalg.solve(block, rows[:, start:end].T).T
-    size = np.sqrt(np.einsum("im,im->i", rows, moved))
-    size = np.where(size > 0.0, size, 1.0)
-    return Rows(moved / size[:, None], (rows @ moved.T) / np.outer(size, size), size, len(normal))
+def coupled(mass: Array, trees: NDArray[np.int64], rows: Array, normals: int) -> Rows:
+    """What these rows do, (k, m), the first of which are normals; they are overwritten."""
+    k = len(rows)
+    made = Rows(rows, np.empty((k, k)), np.empty(k), normals, np.empty(len(mass)), trees)
+    couple(mass, trees, rows, made.factor, np.empty(rows.shape[1], np.int64), made.size, made.coupling)
+    return made
 
 
-def least_squares(rows: Rows, asked: Array, softness: Array) -> tuple[Array, Array, Array]:
-    """w, the part of what is asked for that each row misses, and z; asked: in m/s. All zero if it is not solved."""
-    wanted = asked / rows.size
-    low = np.where(np.arange(len(wanted)) < rows.normals, 0.0, -np.inf)
-    matrix = rows.coupling + np.diag(softness)
-    found = solve(BoxLCP(matrix, -wanted, low, np.full(len(wanted), np.inf)), throw=False)
-    z = found.z if found.ok else np.zeros(len(wanted))
-    missing = (wanted - rows.coupling @ z) * rows.size
-    missing[: rows.normals] = np.maximum(missing[: rows.normals], 0.0)
-    return rows.moved.T @ z, missing, z
+@kernel
+def couple(mass, trees, rows, factor, place, size, coupling):
+    """Fill `Rows`; place: scratch, of velocities. The mass is positive: it is that of a step."""
+    # Rows in whitened space, of length one.
+    factor_blocks(mass, trees, factor, place)
+    for i in range(len(rows)):
+        row = rows[i]
+        whiten_dense(factor, trees, row)
+        length = dot(row, row, len(row)) ** 0.5
+        size[i] = length if length > 0.0 else 1.0
+        for c in range(len(row)):
+            row[c] /= size[i]
+
+    # How they move each other.
+    for i in range(len(rows)):
+        for l in range(i + 1):
+            coupling[i, l] = dot(rows[i], rows[l], rows.shape[1])
+            coupling[l, i] = coupling[i, l]
+
+
+def least_squares(rows: Rows, asked: Array, softness: Array) -> tuple[Array, float, Array, Array]:
+    """w and (w · M w)^½, the part of what is asked for that each row misses, and z; asked: in m/s.
+
+    All but what is missing is zero if it is not solved.
+    """
+    k, matrix = len(asked), rows.coupling.copy()
+    matrix.flat[:: k + 1] += softness
+    vectors, z, w, missing = np.empty((3, k)), np.empty(k), np.empty(len(rows.white[0])), np.empty(k)
+    vectors[0], vectors[1], vectors[2] = -asked / rows.size, -np.inf, np.inf
+    vectors[1, : rows.normals] = 0.0
+    matrix.flags.writeable = vectors.flags.writeable = False  # as those of a BoxLCP: one compiled form serves both
+    block_pivot(matrix, vectors, True, EMPTY, FACTORIZATIONS, *workspace(*sizes(k)), z)
+    if not natural_map(matrix, vectors, z, np.empty(k))[0] <= TOLERANCE:
+        found = solve(BoxLCP(matrix, *vectors), tolerance=TOLERANCE, throw=False)
+        z = found.z if found.ok else np.zeros(k)
+    length = follow(rows, asked, z, np.empty(len(w)), w, missing)
+    return w, length, missing, z
+
+
+@kernel
+def follow(rows, asked, z, x, w, missing):
+    """Write w = G⁻ᵀ whiteᵀ z, and the part of what is asked for that each row misses; returns (w · M w)^½.
+
+    x: (m,) scratch
+    """
+    clear(x)
+    for i in range(len(z)):
+        subtract_multiple(x, -z[i], rows.white[i], len(x))
+    unwhiten_velocity(rows.factor, rows.trees, x, w)
+    for i in range(len(z)):
+        missing[i] = asked[i] - rows.size[i] * dot(rows.white[i], x, len(x))
+        if i < rows.normals:
+            missing[i] = max(missing[i], 0.0)
+    return dot(x, x, len(x)) ** 0.5
 
 
 def demands(problem: ContactProblem) -> Array:
@@ -95,16 +141,17 @@ def contradict(problem: ContactProblem) -> bool:
     """Whether no velocity, or only an absurd one, does what is asked; friction, which never hinders it, is left out."""
     if problem.mass is None or not asks(problem):
         return False
-    rows, asked = rows_of(problem, problem.normal), demands(problem)
+    every = np.concatenate([problem.normal, problem.joints])
+    rows, asked = coupled(np.array(problem.mass).ravel(), np.array(problem.trees), every, problem.n), demands(problem)
     most = float(np.abs(np.append(asked[problem.n :], np.maximum(asked[: problem.n], 0.0))).max(initial=0.0))
     if problem.contradicting_joints.size:
         return True
-    _, missing, z = least_squares(rows, asked, np.full(len(asked), LEAST_WEIGHT))
+    _, length, missing, _ = least_squares(rows, asked, np.full(len(asked), LEAST_WEIGHT))
     if np.abs(missing).max(initial=0.0) > MISSED * most:
         return True
     # Motions, (w · M w)^½, of all together and of each row alone.
     alone = np.where(np.arange(len(asked)) < rows.normals, np.maximum(asked, 0.0), np.abs(asked)) / rows.size
-    return bool(z @ rows.coupling @ z > (AMPLIFIED * alone.sum()) ** 2)
+    return bool(length > AMPLIFIED * alone.sum())
 
 
 def still(problem: ContactProblem) -> ContactProblem:
@@ -121,45 +168,23 @@ class TakenBack(NamedTuple):
     joints: NDArray[np.int64]
 
 
-def triples(equality: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each bilateral row's group begins: those of one equality, three by three, are places, then turns."""
-    begins = np.arange(len(equality))
-    for row in range(1, len(equality)):
-        first = begins[row - 1]
-        if equality[row] == equality[first] and row < first + 3:
-            begins[row] = first
-    return begins
-
-
 def take_back(
-    problem: ContactProblem, found: Constraints, equality: NDArray[np.int64], velocity: Array, dt: float,
-    recovery: float, most: float,
+    found: Constraints, joints: Array, equality: NDArray[np.int32], velocity: Array, dt: float, recovery: float,
+    most: float,
 ) -> TakenBack:  # fmt: skip
     """Take overlaps and joint errors back as far as possible beside these velocities, the largest at `recovery`.
 
-    equality: of each bilateral row
+    joints: the bilateral rows over all velocities
+    equality: of each of them
     most: of (w · M w)^½, so that what is all but out of reach throws nothing
     """
-    # Contacts that are far from closing have no part in it, nor does dry friction.
-    real = np.flatnonzero(found.kind != DRY)
-    normal = densified(problem.rows[real, :1], problem.segments[real], problem.m)[:, 0]
-    speed, moving = found.gap[real] / dt, normal @ velocity
-    near = np.flatnonzero(speed + moving <= FAR * recovery)
-    normal, speed, moving, real = normal[near], speed[near], moving[near], real[near]
-    rows = rows_of(problem, normal)
-
-    # What is asked for: errors at one share of their size, and that nothing that is in order is undone.
-    overlap, error = np.maximum(-speed, 0.0), found.joint_gap / dt
-    worst = float(np.append(overlap, np.abs(error)).max(initial=0.0))
-    share = min(1.0, recovery / worst) if worst > 0.0 else 1.0
-    gap = np.where(speed < 0.0, share * speed, speed) + moving
-    asked = -np.concatenate([gap, share * error])
-    group = np.append(np.arange(len(near)), len(near) + triples(equality))
-    wrong = largest_of(np.concatenate([overlap, np.abs(error)]), group) > NEGLIGIBLE * worst
-    effect = np.where(rows.moved.any(axis=1), rows.size, 0.0)
-    softness = np.where(wrong, SOFT, FIRM) * np.maximum(largest_of(effect, group) / rows.size, 1.0) ** 2
-    w, missing, z = least_squares(rows, asked, softness)
-    length = float(z @ rows.coupling @ z) ** 0.5
+    n, (j, m) = found.n, joints.shape
+    every, moving, near = np.empty((n + j, m)), np.empty(n), np.empty(n, np.int64)
+    count = near_rows(found, np.array(joints), np.array(velocity), dt, FAR * recovery, near, moving, every)
+    near, asked, softness = near[:count], np.empty(count + j), np.empty(count + j)
+    rows = coupled(found.mass, found.starts, every[: count + j], count)
+    set_goal(found, equality.astype(np.int64), near, moving, rows, dt, recovery, asked, softness)
+    w, length, missing, z = least_squares(rows, asked, softness)
     if length > most:
         w *= most / length
 
@@ -167,14 +192,73 @@ def take_back(
     left = np.abs(missing) > NOT_TAKEN_BACK * np.abs(asked).max(initial=0.0)
     if left.any():
         left |= np.abs(z) > NOT_TAKEN_BACK * np.abs(z).max()
-    return TakenBack(w, real[left[: len(real)]], np.flatnonzero(left[len(real) :]))
+    return TakenBack(w, near[left[:count]], np.flatnonzero(left[count:]))
 
 
-def largest_of(values: Array, group: NDArray[np.int64]) -> Array:
-    """The largest value in each one's group."""
-    most = np.zeros(len(values))
-    np.maximum.at(most, group, values)
-    return most[group]
+@kernel
+def near_rows(found, joints, velocity, dt, far, near, moving, every):
+    """Write the normals of contacts that are near to closing, then the bilateral rows, over all velocities.
+
+    Returns how many contacts there are; near: which; moving: the rates of their gaps. Contacts that are far from
+    closing have no part in it, nor does dry friction.
+    """
+    count = 0
+    for i in range(len(found.gap)):
+        if found.kind[i] == DRY:
+            continue
+        # The row at the velocities of its two segments.
+        row, cut, taken = every[count], found.rows[i, 0], 0
+        clear(row)
+        for side in range(2):
+            start, length = found.segments[i, 2 * side], found.segments[i, 2 * side + 1]
+            for e in range(length):
+                row[start + e] = cut[taken + e]
+            taken += length
+        rate = dot(row, velocity, len(velocity))
+        if found.gap[i] / dt + rate <= far:
+            near[count], moving[count] = i, rate
+            count += 1
+
+    # Bilateral rows follow.
+    for i in range(len(joints)):
+        for c in range(joints.shape[1]):
+            every[count + i, c] = joints[i, c]
+    return count
+
+
+@kernel
+def set_goal(found, equality, near, moving, rows, dt, recovery, asked, softness):
+    """What rows are asked for: errors at one share of their size, and that nothing that is in order is undone.
+
+    asked: in m/s; softness: how firmly. The rows of one equality, three by three, are places, then turns.
+    """
+    count, j, worst = len(near), len(found.joint_gap), 0.0
+    for c in range(count):
+        worst = max(worst, -found.gap[near[c]] / dt)
+    for i in range(j):
+        worst = max(worst, abs(found.joint_gap[i]) / dt)
+    share = min(1.0, recovery / worst) if worst > 0.0 else 1.0
+
+    # Contacts, each by itself.
+    for c in range(count):
+        speed = found.gap[near[c]] / dt
+        asked[c] = -((share * speed if speed < 0.0 else speed) + moving[c])
+        softness[c] = SOFT if -speed > NEGLIGIBLE * worst else FIRM
+
+    # Three rows of an equality share the largest effect, and whether they are in order.
+    first = 0
+    while first < j:
+        end, error, effect = first, 0.0, 0.0
+        while end < min(first + 3, j) and equality[end] == equality[first]:
+            error = max(error, abs(found.joint_gap[end]) / dt)
+            if rows.coupling[count + end, count + end] > 0.0:
+                effect = max(effect, rows.size[count + end])
+            end += 1
+        for i in range(first, end):
+            asked[count + i] = -share * found.joint_gap[i] / dt
+            softness[count + i] = SOFT if error > NEGLIGIBLE * worst else FIRM
+            softness[count + i] *= max(effect / rows.size[count + i], 1.0) ** 2
+        first = end
 
 
 def names_of(model: Any, data: Any, found: Constraints, taken: TakenBack) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ def drive(posed, slip, known, law, options, floats, ints, answer, zero):
     """
     parts, realign, tries, limit = options
     n, work = len(posed.rows), views_for(posed, floats, ints)
-    tau, rank = whiten_posed(posed, work.white, DEPENDENT, zero, False)
+    tau, rank = whiten_posed(posed, work.white, DEPENDENT, zero, False, False)
     if tau < 0.0 or mark_contradictions(posed, work.white, rank, work.wrong) > 0:
         return STALLED, NO_CERTIFICATE
 
@@ -171,7 +171,7 @@ def hit(posed, law, slip, options, floats, ints, answer, zero):
     cycles, steps, most, aim = options
     work = views_for(posed, floats, ints)
     white = work.white
-    tau, rank = whiten_posed(posed, white, DEPENDENT, zero, False)
+    tau, rank = whiten_posed(posed, white, DEPENDENT, zero, False, False)
     if tau < 0.0 or mark_contradictions(posed, white, rank, work.wrong) > 0:
         return STALLED, NO_CERTIFICATE
 

@@ -23,6 +23,7 @@ from stiction.arrays.compiled import kernel, shared
 from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, Ints, cut, layout
 from stiction.arrays.vectors import ZEROS
+from stiction.bodies.dynamics import Damping
 from stiction.bodies.pointers import floats as numbers_at
 from stiction.contacts.gather import (
     CONTACTS,
@@ -190,7 +191,7 @@ class Work(NamedTuple):
     response: Scratch
     judging: Judging
     start: Array[Floats, "n", "d"]  # impulses of the last step
-    blocks: Array[Floats, "spare"]  # scratch of `gather.fill`
+    slopes: Array[Floats, "spare"]  # scratch of `gather.fill`
     previous: Array[Ints, "n"]  # the same contact in the last step, -1 if there is none
     taken: Array[Ints, "3 * before"]  # scratch of `match_contacts`
     floats: Array[Floats, ...]  # for the solver
@@ -245,7 +246,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     constraints = step.constraints
     if settings.part != CLOSE:
         last = record(old_floats, old_ints)
-        fill(model, data, where, work.kept, constraints, work.blocks)
+        fill(model, data, where, work.kept, constraints, Damping(work.slopes, work.white.factor))
         carry(model, last.constraints, last.impulse, constraints, work.taken, work.previous, work.start)
     if settings.part == OPEN:
         tau, rank = set_up(model, settings, step, work, False, zero)
@@ -349,7 +350,7 @@ def set_up(model, settings, step, work, still, zero):
     set_joints(constraints, dt, 0.0 if still else settings.joint_recovery, step.joint_rows, step.joint_rate)
 
     # Whiten: the normal form; redundant joints follow the independent ones.
-    tau, rank = whiten_posed(posed_by(step), white, LOOSELY, zero, True)
+    tau, rank = whiten_posed(posed_by(step), white, LOOSELY, zero, True, True)
     if tau >= 0.0:
         if len(step.joint_rate) > 0:
             make_consistent(white, rank, step.joint_rows, step.joint_rate)

@@ -32,6 +32,7 @@ from stiction.stepping.pose import set_joints, set_rates
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stiction.bodies.dynamics import Damping
     from stiction.contacts.gather import Constraints
     from stiction.solutions.contact import ContactSolution
     from stiction.stepping.engine import Engine
@@ -110,7 +111,7 @@ def has_room(data: Any) -> bool:
 
 
 def difference(
-    engine: Engine, found: Constraints, room: Constraints, counts: NDArray[np.int64], scratch: Array,
+    engine: Engine, found: Constraints, room: Constraints, counts: NDArray[np.int64], scratch: Damping,
     solution: ContactSolution, eps: float, sides: int, dt: float, recovery: float, joint_recovery: float,
 ) -> Differenced:  # fmt: skip
     """All columns; the engine is at the present state."""

@@ -28,11 +28,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stiction.bodies import linear_stages as stages
+from stiction.bodies.dynamics import Damping
 from stiction.bodies.scene import Scene
 from stiction.bodies.shadow import refuse_foreign
 from stiction.bodies.state import set_state
 from stiction.bodies.state import state as state_of
-from stiction.contacts.gather import COUNTS, SCRATCH, Constraints, fill, measure
+from stiction.contacts.gather import COUNTS, ENTRIES, SCRATCH, Constraints, fill, measure
 from stiction.contacts.identity import match
 from stiction.contacts.write_back import write_back
 from stiction.derivatives.differentiate import differentiate
@@ -172,7 +173,8 @@ class Differences:
         self.jumps: set[int] = set()
 
         # Memory for the constraints beside the present ones; what makes all stages depend on all of the state.
-        self.room, self.scratch = copied(self.found), np.empty(self.counts[SCRATCH])
+        self.room = copied(self.found)
+        self.scratch = Damping(np.empty(self.counts[SCRATCH]), np.empty(self.counts[ENTRIES]))
         self.anew = stages.depends_on_velocity(engine.model)
         self.whole = self.anew or engine.joined  # the rates that references of equalities ask for depend on velocities
 

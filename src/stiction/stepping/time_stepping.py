@@ -166,11 +166,9 @@ class TimeStepping:
         span, taken = dt if wait < OFTEN else SELDOM * dt, None
         if not leaves_positions(wait):
             arrays = made.arrays
-            found, problem = arrays.constraints, made.problem(CONE, arrays)
-            taken = take_back(
-                problem, found, data.efc_id[: data.ne], arrays.velocity * (dt / span), span, *self.apart(engine)
-            )
-            engine.told = names_of(engine.model, data, found, taken)
+            equality, velocity = data.efc_id[: data.ne], arrays.velocity * (dt / span)
+            taken = take_back(arrays.constraints, arrays.joint_rows, equality, velocity, span, *self.apart(engine))
+            engine.told = names_of(engine.model, data, arrays.constraints, taken)
         advance(engine.shadow, data, engine.senses, engine.joined)
         if taken is not None:
             move(engine.shadow, data, taken.velocity, span)
@@ -242,7 +240,7 @@ class TimeStepping:
             quiet = solve(still(problem), quietly, start=begin, tolerance=self.tolerance, throw=False)
             if quiet.ok:
                 rows, dt = engine.data.efc_id[: engine.data.ne], engine.model.opt.timestep
-                taken = take_back(problem, found, rows, quiet.velocity, dt, *self.apart(engine))
+                taken = take_back(found, problem.joints, rows, quiet.velocity, dt, *self.apart(engine))
                 tried = () if failed is None else failed.trace
                 return quiet._replace(trace=(*tried, *quiet.trace, APART)), taken
             failed = quiet if failed is None else failed
