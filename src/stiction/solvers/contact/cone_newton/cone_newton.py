@@ -69,6 +69,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     ROUGH,
     RUN,
     SOFTNESS,
+    STALL_EASE,
     STALL_FACTOR,
     STALL_LIMIT,
     STILL,
@@ -103,7 +104,8 @@ class ConeNewton:
     max_work: Newton steps in all, sweeps counted by what they take, after which nothing more is begun
     tolerance: violation, in units of the largest free contact velocity, at which a solve stops; after a stall, a
         hundred times that is accepted, but never more than 1e-9. From a start, islands of more than 200 contacts are
-        solved to a thousandth of the start's violation, if that is more, but at most five thousand times this
+        solved to a thousandth of the start's violation, if that is more, but at most a thousand times this, five
+        thousand times after a stall
     """
 
     max_cycles: int = 20
@@ -286,7 +288,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
     if large and PART * violation > tolerance > 0.0:
         ease = min(EASE, PART * violation / tolerance)
         tolerance, enough = ease * tolerance, ease * enough
-        accepted = max(accepted, tolerance)
+        accepted = max(accepted, STALL_EASE * tolerance)
     steps, sweeps, seed, fair = 0, MORE_SWEEPS, 1, enough * (accepted / tolerance if tolerance > 0.0 else 1.0)
     for cycle in range(max_cycles):
         # After a stall a larger violation is accepted.

@@ -42,11 +42,13 @@ STALL_LIMIT = DIGIT * TOLERANCE
 # now forth and now back, by the last digits of its impulses. Smaller: Newton steps for rounding.
 STILL = 0.02
 # On more than LARGE contacts, from a start: the part of the start's violation, the motion that changes in this step,
-# that is accepted, and how many times the tolerance at most: with `Auto`, half of what the certificate allows. Larger:
-# a heap that comes to rest creeps for longer. Smaller: heaps in motion stall at contacts that disagree by less than
-# anyone sees, and walk thousands of steps for the last digit.
+# that is accepted, and how many times the tolerance at most. Larger: a heap that comes to rest creeps for longer.
+# Smaller: heaps in motion stall at contacts that disagree by less than anyone sees.
 PART = 1e-3
-EASE = MARGIN / AIM
+EASE = 1.0 / PART
+# After a stall there, this many times more: with `Auto`, half of what the certificate allows. Without it, heaps walk
+# thousands of steps from 5e-9 to 1e-9.
+STALL_EASE = MARGIN / (AIM * EASE)
 
 # One run of Newton's method (`step`).
 
