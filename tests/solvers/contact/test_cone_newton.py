@@ -271,6 +271,14 @@ def test_hundred_of_every_family(name):
     assert sum(not violation <= 1e-8 for violation in violations) <= 1
 
 
+@pytest.mark.slow
+def test_a_wedged_heap_of_300_bodies_is_certified():
+    # Friction locks in it: without `proximal.loosen` no walk comes further than 2e-5.
+    solution = st.solve(heap(300, 1))
+    assert solution.certificate.residual <= 1e-8
+    assert len(solution.trace) == 1
+
+
 @pytest.mark.parametrize("seed", [1, 2, 4])  # whose first solve reaches its aim: after a stall less is accepted
 def test_from_a_start_a_large_island_is_solved_to_a_part_of_what_changes(seed):
     problem = heap(60, seed)
