@@ -13,7 +13,7 @@ from stiction.viewer.camera import AZIMUTH, ELEVATION, FOV, axes_of, first_camer
 from stiction.viewer.caption import law_words, title_of
 from stiction.viewer.record import Recorder
 from stiction.viewer.replay import WIDE
-from stiction.viewer.rivals import Numbers, in_units
+from stiction.viewer.rivals import COMPILING, Numbers, in_units
 from stiction.viewer.server import close_server, open_server
 from stiction.viewer.stage import Stage
 
@@ -68,7 +68,7 @@ class Comparison:
         rows = []
         for run, kept in zip(self.runs, self.history, strict=True):
             worst = max((each.residual for each in kept), default=0.0)
-            cost = 1e6 * run.seconds / max(run.steps - 1, 1)
+            cost = 1e6 * run.seconds / max(run.steps - COMPILING, 1)
             last = kept[-1] if kept else Numbers(run.time, 0.0, 0.0, 0.0)
             rows.append(
                 [run.engine_words, in_units(last.slip, "m/s"), in_units(last.moved, "m"), f"{worst:.1e}", f"{cost:.1f}"]

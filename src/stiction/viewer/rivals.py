@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stiction.stepping.simulation import Simulation
 
 BEARS = 1e-3  # of the largest normal impulse: a contact that bears more counts for slip
+COMPILING = 2  # steps that are not timed: the first compiles, and the second, which is the first to be one call
 SLIDES = 1e-6  # m/s: faster contacts are drawn as sliding, for engines that report no mode
 
 
@@ -93,7 +94,7 @@ class Run:
     def step(self) -> None:
         begin = time.thread_time()
         self._step()
-        self.seconds += time.thread_time() - begin if self.steps else 0.0  # the first may compile
+        self.seconds += time.thread_time() - begin if self.steps >= COMPILING else 0.0
         self.steps += 1
 
     def _step(self) -> None:
