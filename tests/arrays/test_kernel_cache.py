@@ -150,7 +150,7 @@ def test_a_callee_edited_in_another_file_is_noticed_and_old_caches_go(package):
 def test_sources_edited_while_a_process_runs_are_nobodys(package):
     """What it imported before is not kept as the code of the new sources, nor is code of the new ones loaded by it.
 
-    Without this, scenes once had other bits after a session of tests: kernels of older sources were kept as newer ones.
+    Without this, scenes once had other bits after a run of tests: kernels of older sources were kept as newer ones.
     """
     callee = package / "problems" / "callee.py"
     imported = "import time\nfrom pathlib import Path\nfrom stiction.solvers.caller import outer\ntime.sleep(0.1)\n"
