@@ -13,7 +13,7 @@ import numpy as np
 from stiction.bodies.collision.mend import collide, needs_mending
 from stiction.bodies.shadow import own
 from stiction.bodies.stages import smooth
-from stiction.bodies.state import EVERYTHING
+from stiction.bodies.state import EVERYTHING, place_bodies
 from stiction.bodies.structs import memory
 from stiction.optional import mujoco
 
@@ -35,8 +35,7 @@ class Probe:
 
     def __init__(self, model: Any) -> None:
         self.model, self.data = model, mj.MjData(own(model))
-        mj.mj_kinematics(model, self.data)
-        mj.mj_comPos(model, self.data)
+        place_bodies(model, self.data)
         self.memory = memory(model, self.data)
         self.mended = self.memory if needs_mending(model) else None
 

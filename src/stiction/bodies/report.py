@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.errors import first_few
 from stiction.optional import mujoco
 
 if TYPE_CHECKING:
@@ -42,14 +43,14 @@ def inspect(model: Any, ignore: tuple[str, ...] = ()) -> Report:
     refused, dropped, turning = dict(refusals(model)), [], twisting(model)
     used = list(uses(model))
     if turning and "torsion" in ignore:
-        dropped.append(f"torsional and rolling friction (condim 4 and 6) of {listed(turning)} (on request)")
+        dropped.append(f"torsional and rolling friction (condim 4 and 6) of {first_few(turning, NAMED)} (on request)")
     elif turning:
-        used.append(f"torsional and rolling friction (condim 4 and 6) of {listed(turning)}, exactly")
+        used.append(f"torsional and rolling friction (condim 4 and 6) of {first_few(turning, NAMED)}, exactly")
     moving = [name_of(model, mj.mjtObj.mjOBJ_GEOM, g) for g in np.flatnonzero(model.geom_surfacevel.any(1)).tolist()]
     if moving and "surfacevel" in ignore:
-        dropped.append(f"surfacevel (moving surfaces) of {listed(moving)} (on request)")
+        dropped.append(f"surfacevel (moving surfaces) of {first_few(moving, NAMED)} (on request)")
     elif moving:
-        used.append(f"surfacevel (moving surfaces) of {listed(moving)}: friction carries what touches them")
+        used.append(f"surfacevel (moving surfaces) of {first_few(moving, NAMED)}: friction carries what touches them")
     return Report(tuple(used), (*ignores(model), *dropped), tuple(refused.values()))
 
 
@@ -189,7 +190,7 @@ def refusals(model: Any) -> Iterator[tuple[str, str]]:
     if model.nflex:
         flexes = [name_of(model, mj.mjtObj.mjOBJ_FLEX, f) for f in range(model.nflex)]
         many = counted(model.nflex, "flexible body", "flexible bodies")
-        yield "flex", f"{many}, {listed(flexes)}: only rigid bodies are supported"
+        yield "flex", f"{many}, {first_few(flexes, NAMED)}: only rigid bodies are supported"
     other = sorted({int(kind) for kind in model.eq_type} - set(EQUALITIES))
     if other:
         names = ", ".join(mj.mjtEq(kind).name[5:].lower() for kind in other)
@@ -206,11 +207,6 @@ def name_of(model: Any, kind: Any, number: int) -> str:
         return f"{what} {number}"
     body = mj.mj_id2name(model, mj.mjtObj.mjOBJ_BODY, int(model.geom_bodyid[number]))
     return f"{what} {number}" + (f" of body {body!r}" if body else "")
-
-
-def listed(names: list[str]) -> str:
-    """The first few of many."""
-    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def colliding(model: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:

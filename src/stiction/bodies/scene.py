@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,10 @@ import numpy as np
 from stiction.bodies.collision.mend import needs_mending
 from stiction.bodies.report import IGNORABLE, Report, inspect
 from stiction.bodies.shadow import Shadow, refuse_foreign
-from stiction.bodies.state import place_bodies
+from stiction.bodies.state import place_bodies, reset
 from stiction.bodies.structs import Memory, memory
 from stiction.bodies.urdf import is_urdf, spec_of_urdf
-from stiction.errors import InvalidScene
+from stiction.errors import InvalidScene, unknown
 from stiction.optional import mujoco
 
 if TYPE_CHECKING:
@@ -115,9 +114,7 @@ class Scene:
         from stiction.scenes import SCENES
 
         if name not in SCENES:
-            near = get_close_matches(str(name), list(SCENES), n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(SCENES))}"
-            raise InvalidScene(f"there is no scene {name!r}; {hint}")
+            raise InvalidScene(unknown("scene", name, sorted(SCENES)))
         made = SCENES[name](**parameters)
         with errors_name(name):
             return cls._of_spec(made.spec, None, control=made.control, description=made.description)
@@ -145,9 +142,7 @@ class Scene:
     def data(self) -> Any:
         """New data: at the keyframe `start` if the model has one, else at its reference configuration."""
         data = mj.MjData(self.model)
-        key = mj.mj_name2id(self.model, mj.mjtObj.mjOBJ_KEY, START)
-        if key >= 0:
-            mj.mj_resetDataKeyframe(self.model, data, key)
+        reset(self.model, data, START)
         return data
 
     def bind(self, data: Any) -> tuple[Shadow, Memory]:
@@ -163,7 +158,7 @@ class Scene:
         return shadow, memory(shadow, data)
 
     def restore(self) -> None:
-        """Nothing is left to do: the model is what it was. For programs that were written when it was not."""
+        """Does nothing, since the model is never changed; kept for programs written when it was."""
 
 
 def title(spec: Any) -> str:

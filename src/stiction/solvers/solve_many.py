@@ -19,7 +19,7 @@ import numpy as np
 from stiction.arrays.compiled import kernel, without_lock
 from stiction.arrays.layout import Floats, Ints, cut, layout
 from stiction.arrays.vectors import ZEROS
-from stiction.errors import InvalidProblem
+from stiction.errors import InvalidProblem, is_whole
 from stiction.optional import numba_cuda
 from stiction.problems.contact import ContactProblem
 from stiction.problems.islands import islands
@@ -99,7 +99,7 @@ def solve_many(
     """
     if on not in PLACES:
         raise InvalidProblem(f"solve_many: on must be one of {', '.join(map(repr, PLACES))}, got {on!r}")
-    if workers is not None and not (isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1):
+    if workers is not None and not is_whole(workers, 1):
         raise InvalidProblem(f"solve_many: workers must be a whole number of at least 1, got {workers!r}")
     if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < math.inf):
         raise InvalidProblem(f"solve_many: tolerance must be a positive number, got {tolerance!r}")

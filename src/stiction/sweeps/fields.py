@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from difflib import get_close_matches
+from collections.abc import Callable
 from typing import Any
 
-from stiction.errors import InvalidScene
+from stiction.errors import InvalidScene, is_number, unknown
 from stiction.optional import mujoco
 
 mj = mujoco()
@@ -22,13 +21,13 @@ def apply(model: Any, name: str, value: Any) -> None:
     owner, dot, what = name.rpartition(".")
     if not dot:
         raise InvalidScene(f"{name}: no parameter of this scene; write KIND.FIELD or NAME.FIELD: {FIELDS}")
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise InvalidScene(f"{name}: must be a number, got {value!r}")
     if owner == "option":
         set_option(model, what, value)
         return
     if what not in SETTERS:
-        raise InvalidScene(f"{name}: {nearest('field', what, [*SETTERS, 'ctrl'])} ({FIELDS})")
+        raise InvalidScene(f"{name}: {unknown('field', what, [*SETTERS, 'ctrl'])} ({FIELDS})")
     if value < 0.0 or (what == "mass" and value == 0.0):
         least = "above 0" if what == "mass" else "at least 0"
         raise InvalidScene(f"{name}: must be {least}, got {value!r}")
@@ -43,7 +42,7 @@ def set_option(model: Any, what: str, value: float) -> None:
     elif what == "gravity":
         model.opt.gravity[:] = 0.0, 0.0, -value
     else:
-        raise InvalidScene(f"option.{what}: {nearest('option', what, ('timestep', 'gravity'))}")
+        raise InvalidScene(f"option.{what}: {unknown('option', what, ('timestep', 'gravity'))}")
 
 
 def set_friction(model: Any, owner: str, value: float, name: str) -> None:
@@ -61,7 +60,7 @@ def set_mass(model: Any, owner: str, value: float, name: str) -> None:
         known = {model.body(b).name: b for b in bodies if model.body(b).name}
         geoms = {model.geom(g).name: int(model.geom_bodyid[g]) for g in range(model.ngeom) if model.geom(g).name}
         if owner not in known and geoms.get(owner) not in bodies:
-            raise InvalidScene(f"{name}: {nearest('body with a mass', owner, known)}")
+            raise InvalidScene(f"{name}: {unknown('body with a mass', owner, known)}")
         bodies = [known.get(owner, geoms.get(owner, 0))]
     for b in bodies:
         model.body_inertia[b] *= value / model.body_mass[b]
@@ -73,7 +72,7 @@ def set_of_joints(field: str, by_dof: bool) -> Callable[[Any, str, float, str], 
     def set_field(model: Any, owner: str, value: float, name: str) -> None:
         joints = {model.joint(j).name: j for j in range(model.njnt) if model.joint(j).name}
         if owner != "joint" and owner not in joints:
-            raise InvalidScene(f"{name}: {nearest('joint', owner, joints)}")
+            raise InvalidScene(f"{name}: {unknown('joint', owner, joints)}")
         chosen = range(model.njnt) if owner == "joint" else [joints[owner]]
         values = getattr(model, f"{'dof' if by_dof else 'jnt'}_{field}")
         for j in chosen:
@@ -104,13 +103,5 @@ def geoms_of(model: Any, owner: str, name: str) -> list[int]:
     bodies = {model.body(b).name: b for b in range(model.nbody) if model.body(b).name}
     found = [g for g in range(model.ngeom) if model.geom_bodyid[g] == bodies.get(owner, -1)]
     if not found:
-        raise InvalidScene(f"{name}: {nearest('geom', owner, [*geoms, *bodies])}")
+        raise InvalidScene(f"{name}: {unknown('geom', owner, [*geoms, *bodies])}")
     return found
-
-
-def nearest(what: str, given: str, known: Iterable[str]) -> str:
-    """Message about a name that is not known."""
-    known = list(known)
-    near = get_close_matches(given, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
-    return f"there is no {what} {given!r}; {hint}"

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stiction.errors import InvalidProblem
+from stiction.errors import InvalidProblem, is_whole
 from stiction.optional import ray
 from stiction.sweeps.cases import Cases, checked
 from stiction.sweeps.chunks import Chunk, Function
@@ -64,8 +64,7 @@ def run(
     if address is not None and on != "ray":
         raise InvalidProblem(f"sweep: address is for on='ray', not for on={on!r}")
     for name, value, least in (("workers", workers, 1), ("chunk", chunk, 1), ("retries", retries, 0)):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not (whole and value >= least) and not (value is None and name != "retries"):  # type: ignore[operator]
+        if not is_whole(value, least) and not (value is None and name != "retries"):
             raise InvalidProblem(f"sweep: {name} must be a whole number of at least {least}, got {value!r}")
     if on == "ray":
         ray()
