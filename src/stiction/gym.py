@@ -15,7 +15,7 @@ import numpy as np
 
 from stiction.bodies.scene import Scene
 from stiction.bodies.state import place_bodies
-from stiction.errors import InvalidScene, SolveFailed
+from stiction.errors import InvalidScene, SolveFailed, is_whole
 from stiction.optional import gymnasium
 from stiction.problems.laws import Coulomb, Law
 from stiction.stepping.choices import check_law, check_solver, check_stepper
@@ -82,8 +82,7 @@ class Contact:
 
     def __init__(self, env: Any, law: Law, solver: Solver | None, stepper: Any, ignore: tuple[str, ...]) -> None:
         check_law("gym.wrap", law)
-        if solver is not None:
-            check_solver("gym.wrap", solver)
+        check_solver("gym.wrap", solver)
         check_stepper("gym.wrap", stepper)
         self.env, self.law, self.solver, self.stepper = env, law, solver, stepper
         self.scene = Scene.of(env.model, ignore=ignore)
@@ -149,8 +148,7 @@ def VectorEnv(
     A step whose contact problem is not solved ends its episode: `truncated`, with the reason in `info["contact"]`.
     """
     for name, value in (("num_envs", num_envs), ("workers", workers)):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not (whole and value >= 1) and not (name == "workers" and value is None):  # type: ignore[operator]
+        if not is_whole(value, 1) and not (name == "workers" and value is None):
             raise InvalidScene(f"gym.VectorEnv: {name} must be a whole number of at least 1, got {value!r}")
 
     def make() -> Any:

@@ -224,7 +224,7 @@ def given_rate(posed, i, zero):
 
 @kernel
 def demanded(posed, i, zero):
-    """The speed that a contact may give to bodies at rest: that of taking back its overlap, or of a moving surface."""
+    """The speed at which a contact may move bodies that are at rest: to correct its overlap, or with its surface."""
     return max(
         -posed.gap_rate[i], 0.0 if len(posed.tangent_rate) == 0 else largest(at(posed.tangent_rate, i, zero)), 0.0
     )

@@ -191,6 +191,10 @@ class Engine:
     def refresh(self) -> None:
         """Look without asking for control; a state that must not enter a step is refused."""
         self.check_inputs()
+        self.compute_forces()
+
+    def compute_forces(self) -> None:
+        """Kinematics, contacts and all forces but those of constraints."""
         self.search = before_control(self.shadow, self.data, self.mended, self.search)
         after_control(self.shadow, self.data, self.acts)
 

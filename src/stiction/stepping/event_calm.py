@@ -1,4 +1,4 @@
-"""Bounces and slides that are over before anything has moved by `touch`: they are taken as over at once.
+"""Bounces and slides that would end before anything has moved by `touch` are ended at once.
 
 A contact that opens at speed u while it is pressed together with the acceleration a is back after 2u/a, at u²/2a most
 from where it was; a sliding that friction slows down with a ends after u²/2a. Where bodies lean on each other every
@@ -6,10 +6,10 @@ impact makes many of these, each of which would be an event. If u²/2a <= touch 
 
     min |dv|_M   with   N (v + dv) = 0  where contacts bear or come back,  T (v + dv) = 0  where they stick or stop
 
-This is a projection in the metric of the mass, so it only takes energy, half of what moves by less than `touch`. What
-it would press together, although it opened before, is held as well: an impact there would open the others again, which
-would have to be calmed again, and so on without end. For the same reason nothing is calmed where all these contacts
-cannot be held at once, as a least-squares compromise would press some of them together.
+This is a projection in the metric of the mass, so it can only remove energy, and only of motions shorter than `touch`.
+A contact that opened before and would now be pressed together is held as well: an impact there would open the others
+again, which would have to be calmed again, and so on without end. For the same reason nothing is calmed where all these
+contacts cannot be held at once, as a least-squares compromise would press some of them together.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Course(Motion):
         n, v = found.n, extended(found, np.array(self.data.qvel))
         u, bears, (slip, brake) = np.empty((n, 3)), np.empty(n + 1, bool), np.empty((2, n + 1, 2))
         left = self.left if self.law.kind == "cone" else 0.0
-        classify(found, v, self.still_caught(found), self.options.touch, self.slow, left, u, bears, slip, brake)
+        classify(found, v, self.follow_caught(found), self.options.touch, self.slow, left, u, bears, slip, brake)
         chosen = np.flatnonzero(bears)
         return Moment(
             found, chosen, select(found, chosen), inertia(self.engine.memory, found), v, u, bears, slip, brake
@@ -116,8 +116,11 @@ class Course(Motion):
         self.data.qvel[:] = velocity[: self.model.nv]
         return True
 
-    def still_caught(self, found: Constraints) -> NDArray[np.bool_]:
-        """(n,) contacts whose slip direction already reversed in this step; they are braked evenly until its end."""
+    def follow_caught(self, found: Constraints) -> NDArray[np.bool_]:
+        """(n,) contacts whose slip direction already reversed in this step: they are braked evenly until its end.
+
+        The marks are carried over from the contacts found before.
+        """
         if self.caught is None:
             return np.zeros(found.n, bool)
         old, caught = self.caught
@@ -133,7 +136,7 @@ class Course(Motion):
         found, ended = landing.found, np.empty(landing.found.n, bool)
         some = find_ended(found, landing.origin, extended(found, landing.velocity), moment.slip, self.slow, ended)
         if some or self.caught is not None:
-            before = self.still_caught(found)
+            before = self.follow_caught(found)
             if some or before.any():
                 self.caught = found, ended | before
 
@@ -185,7 +188,7 @@ class Course(Motion):
         return self.certified(solve(problem, self.solver, tolerance=tolerance))  # type: ignore[no-any-return]
 
     def relieve(self, moment: Moment, solution: ContactSolution) -> bool:
-        """Where sliding friction leaves no forces, stop that sliding by an impulse along the ray, then strike."""
+        """Where sliding friction leaves no forces, stop that sliding by an impulse along the ray; then strike."""
         problem = solution.problem
         if solution.status != Status.RAY or solution.ray is None or problem is None or not problem.slides:
             return False

@@ -1,12 +1,11 @@
-"""Drift of the integration, taken back: contacts that bear stay closed, those that stick do not creep.
+"""Correction of integration errors: contacts that bear stay closed, those that stick do not creep.
 
-Forces keep N a + Ṅv = 0 at the beginning of a piece of motion; at its end gaps and velocities are off by what the
-method of integration leaves. The nearest positions and velocities, in the metric of the mass, at which they are not
-(`event_nearest`):
+Forces keep N a + Ṅv = 0 at the beginning of a piece of motion; at its end gaps and velocities are off by the error of
+the integration. The corrections are the smallest in the metric of the mass (`event_nearest`):
 
     min |dq|_M   with   N dq = -gap,  J dq = -error          min |dv|_M   with   N (v + dv) = 0,  T (v + dv) = 0
 
-Overlaps that no force is to blame for, such as those that a scene begins with, are taken back too, at a bounded speed.
+Overlaps that were there before, such as those that a scene begins with, are corrected too, at a bounded speed.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def close(found, mass, closed, most, exact, floats, ints, shift):
     n, m, j = len(found.gap), len(found.free), len(found.joint_gap)
     work = nearing_views(n, m, j, len(mass), floats, ints)
 
-    # Errors, each as far as it may be taken back.
+    # Errors, each as far as it may be corrected.
     k, farthest = 0, 0.0
     for i in range(n):
         if closed[i]:

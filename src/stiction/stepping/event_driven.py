@@ -6,9 +6,9 @@
 A contact bears while its gap is zero and it neither opens nor closes. A piece of motion, by symplectic Euler or
 classical Runge–Kutta, ends where a gap closes (an impact) or where sliding stops (its friction becomes static), found
 on the true gaps by secants; then forces are computed anew. One step is as many pieces as it takes to pass
-the model's timestep. What integration leaves in gaps and velocities of contacts that bear is taken back after each
-piece (`event_drift`), so that overlaps stay at `touch`, but for those of a scene's beginning, which vanish at
-`recovery`. Bounces and slides that would end within `touch` are over at once (`event_calm`).
+the model's timestep. Integration errors of gaps and velocities at contacts that bear are corrected after each piece
+(`event_drift`), so that overlaps stay at `touch`, except those that a scene begins with, which are corrected at
+`recovery`. Bounces and slides that would end within `touch` are ended at once (`event_calm`).
 
 Where no forces exist, since sliding friction presses a contact ever more (Painlevé), Baraff's ray is applied as an
 impulse until that sliding stops, and an impact follows. Bounces whose times accumulate (Zeno) are cut off: after
@@ -27,12 +27,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from stiction.bodies.state import set_state, state
 from stiction.errors import InvalidProblem, InvalidScene, UnsupportedProblem
+from stiction.stepping.choices import check_between, check_viscosity
 from stiction.stepping.event_course import Course
 from stiction.stepping.restitution import Given, checked
 
@@ -71,16 +70,13 @@ class EventDriven:
         if self.impact not in ("newton", "poisson"):
             raise InvalidProblem(f"EventDriven: impact must be 'newton' or 'poisson', got {self.impact!r}")
         object.__setattr__(self, "restitution", checked("EventDriven", self.restitution))
-        for name, low, high in (("recovery", 0.0, math.inf), ("tolerance", 0.0, 1.0)):
-            value: Any = getattr(self, name)
-            if not (isinstance(value, (int, float)) and low <= value <= high):
-                raise InvalidProblem(f"EventDriven: {name} must be from {low:g} to {high:g}, got {value!r}")
+        check_between("EventDriven", "recovery", self.recovery, math.inf)
+        check_between("EventDriven", "tolerance", self.tolerance, 1.0)
+        check_viscosity("EventDriven", self.viscosity)
         if not (isinstance(self.touch, float) and 0.0 < self.touch < math.inf):
             raise InvalidProblem(f"EventDriven: touch must be a distance above zero, in m, got {self.touch!r}")
         if not (isinstance(self.impacts, int) and self.impacts >= 1):
             raise InvalidProblem(f"EventDriven: impacts must be a whole number of at least 1, got {self.impacts!r}")
-        if self.viscosity is not None and not (np.isfinite(self.viscosity) and self.viscosity >= 0.0):
-            raise InvalidProblem(f"EventDriven: viscosity must not be negative, got {self.viscosity!r}")
 
     def step(self, engine: Engine, law: Law, solver: Solver | None) -> Report:
         """One step of the model's timestep; if a problem in it is not solved, nothing has moved."""

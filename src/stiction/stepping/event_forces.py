@@ -129,10 +129,10 @@ def straighten(found, free, slip, bent, floats, ints, d):
 
 
 def solve_forces(problem: ContactProblem, d: NDArray[np.float64], solver: Any, tolerance: float) -> Forces:
-    """Ask the solver, and others in its place where nothing slides yet and it fails or lets something slide.
+    """Ask the solver; where nothing slides yet, ask `Auto` as well if it fails or lets contacts begin to slide.
 
-    Coulomb's law can have several answers where forces are not determined: of those, the one is taken in which fewer
-    contacts begin to slide. SolveFailed carries the answer that was found last; one that ends in a ray holds the ray.
+    Where forces are not determined Coulomb's law can have several answers: the one in which fewer contacts begin to
+    slide is taken. SolveFailed carries the last answer, and the ray if it ended in one.
     """
     if isinstance(solver, Baraff):
         quick = pressed(problem, solver, tolerance)

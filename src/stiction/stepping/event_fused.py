@@ -1,8 +1,8 @@
 """The forces of a moment, and the impulses of an impact, in one compiled call each.
 
 Whiten, propose, judge: the same kernels that `solve` calls one by one for `Baraff`, or for `Auto` on the cone, without
-the objects in between. The `ContactSolution` is put together when somebody asks for it. What is not certified counts as
-not tried: `solve` then begins anew, with all that it has to fall back on.
+the objects in between. The `ContactSolution` is built lazily. An answer that is not certified is discarded: `solve`
+then starts afresh, with all of its fallbacks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from stiction.problems.response import Scratch, mark_contradictions, respond
 from stiction.solutions.contact import UNKNOWN, ContactCertificate, ContactSolution
 from stiction.solutions.contact_laws import Judging, judge_problem
 from stiction.solutions.status import Status
-from stiction.solvers.contact.baraff.baraff import STEPS, Baraff, compute_forces, told
+from stiction.solvers.contact.baraff.baraff import STEPS, Baraff, compute_forces, summary
 from stiction.solvers.contact.baraff.sets import Given as Driven
 from stiction.solvers.contact.baraff.sets import sizes as driving_sizes
 from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
@@ -65,7 +65,7 @@ work_sizes, work_views = layout(Work, "n", "d", "m", "j", "width", "entries")
 
 
 class Solved:
-    """A certified answer; `solution` puts the whole of it together."""
+    """A certified answer; `solution` builds the `ContactSolution` lazily."""
 
     __slots__ = ("answer", "certificate", "problem", "solver", "tolerance")
 
@@ -79,7 +79,7 @@ class Solved:
     def solution(self) -> ContactSolution:
         found, counts = self.answer, self.answer.counts
         drives = isinstance(self.solver, Baraff)
-        trace = told(counts) if drives else f"ConeNewton: solved, residual {self.certificate.residual:.1e}"
+        trace = summary(counts) if drives else f"ConeNewton: solved, residual {self.certificate.residual:.1e}"
         return ContactSolution(
             Status.SOLVED, found.velocity, found.impulse, found.joint_impulse, found.mode, found.contact_velocity,
             self.certificate, int(counts[STEPS]), self.solver, self.tolerance, None, (trace,), None, self.problem,

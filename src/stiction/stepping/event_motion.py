@@ -1,8 +1,8 @@
-"""One piece of motion: forces at its beginning, where it ends, and what drift is taken back there.
+"""One piece of motion: forces at its beginning, where it ends, and the correction of drift there.
 
 Symplectic Euler:  v⁺ = v + h a,  q⁺ = q + h v⁺.  Runge–Kutta: forces are computed anew at its three other stages, for
-the contacts that bore at the beginning; what slid then slides on, in the direction of its sliding, or in the one that
-it had once it has lost half of its speed.
+the contacts that bore at the beginning. A contact that slid then goes on sliding in the direction of its velocity or,
+once it has lost half of its speed, in its first direction.
 
 A piece is as long as what is left of the step, unless an event comes first: a gap that closes, or the end of a sliding.
 The first guess is when a gap would close at constant acceleration, so that nothing passes through a thin wall unseen;
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from stiction.stepping.event_driven import EventDriven
 
 STRIDE = 1.0 / 16.0  # of the timestep: for differences along the motion
-FAST = 0.5  # of its speed before: what has slowed down more keeps its direction of sliding until it stops
+FAST = 0.5  # of its initial speed: a contact slower than that keeps its slip direction until it stops
 LANDINGS = 60  # tries to find an event
 OPENING = 1e-9  # of the scale of accelerations: contacts that open no faster stay closed, loaded or not
-POSITION_DRIFT = 1e-2  # of `touch`: drift that is left as it is
+POSITION_DRIFT = 1e-2  # of `touch`: smaller drift is not corrected
 VELOCITY_DRIFT = 1e-6  # of the slowest speed: the same of velocities
-PASSES = 4  # in which drift is taken back
+PASSES = 4  # of drift correction
 TINY = 1e-10  # of the timestep: closer events are one
 
 _probes: WeakKeyDictionary[Engine, Probe] = WeakKeyDictionary()

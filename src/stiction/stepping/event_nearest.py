@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stiction.contacts.gather import Constraints
 
 LEAST_PARTS = (1e-6, 1e-4, 1e-2)  # of a row beyond the span of others, below which it is left out, tried in turn
-FARTHER = 10.0  # times the largest error: how far a contact may move when errors are taken back
+FARTHER = 10.0  # times the largest error: how far a contact may move when errors are corrected
 
 
 class Held(NamedTuple):

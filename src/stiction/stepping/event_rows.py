@@ -49,15 +49,6 @@ def speeds(found: Constraints, v: NDArray[np.float64]) -> NDArray[np.float64]:
     return u[:, :3]
 
 
-def joint_speeds(found: Constraints, v: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(j,) rates of the bilateral rows, which should be zero."""
-    rows, segments = found.joints, found.joint_segments
-    u = np.empty((len(rows), 1))
-    if len(rows):
-        set_speeds(rows[:, None], segments, v, u)
-    return u[:, 0]
-
-
 def joint_rows(found: Constraints) -> NDArray[np.float64]:
     """(j, m) bilateral rows over all velocities."""
     whole = np.zeros((len(found.joints), len(found.free)))

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.bodies.stages import after_control, before_control, body_forces, euler, move, sensors
+from stiction.bodies.stages import body_forces, euler, move, sensors
 from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidProblem
+from stiction.stepping.choices import check_between, check_viscosity
 from stiction.stepping.contradictions import names_of
 from stiction.stepping.pose import RECOVERY, pose
 from stiction.stepping.report import Report
@@ -41,7 +42,7 @@ class FirstOrder:
     """A world in which force is mass times velocity.
 
     time: τ in v = τ f / m, in s
-    recovery: largest speed, in m/s, at which overlaps are taken back; errors of equality constraints are at once
+    recovery: largest speed, in m/s, at which overlaps are corrected; errors of equality constraints are at once
     viscosity: of every contact, in N / (m/s), for the law `Viscous`
     tolerance: largest residual that counts as solved
 
@@ -57,12 +58,9 @@ class FirstOrder:
     def __post_init__(self) -> None:
         if not (isinstance(self.time, (int, float)) and 0.0 < self.time < math.inf):
             raise InvalidProblem(f"FirstOrder: time must be above zero, in s, got {self.time!r}")
-        for name, high in (("recovery", math.inf), ("tolerance", 1.0)):
-            value: Any = getattr(self, name)
-            if not (isinstance(value, (int, float)) and 0.0 <= value <= high):
-                raise InvalidProblem(f"FirstOrder: {name} must be from 0 to {high:g}, got {value!r}")
-        if self.viscosity is not None and not (np.isfinite(self.viscosity) and self.viscosity >= 0.0):
-            raise InvalidProblem(f"FirstOrder: viscosity must not be negative, got {self.viscosity!r}")
+        check_between("FirstOrder", "recovery", self.recovery, math.inf)
+        check_between("FirstOrder", "tolerance", self.tolerance, 1.0)
+        check_viscosity("FirstOrder", self.viscosity)
         object.__setattr__(self, "stepping", TimeStepping(recovery=self.recovery, tolerance=self.tolerance))
 
     def step(self, engine: Engine, law: Law, solver: Any) -> Report:
@@ -110,7 +108,7 @@ class FirstOrder:
         data.qvel[:] = 0.0
         if engine.scene.control is not None:
             engine.scene.control(engine.model, data)
-        self.forces(engine)
+        engine.compute_forces()
 
         # Margins were those of the last velocities. Where forces move bodies faster, contacts are looked for again.
         free = self.time * np.array(data.qacc_smooth)
@@ -120,13 +118,9 @@ class FirstOrder:
             engine.check_inputs()
             data.qvel[:] = 0.0
             if any((now > then).any() for now, then in zip(engine.shadow.margins.values(), given, strict=True)):
-                self.forces(engine)
+                engine.compute_forces()
         with timestep(engine, self.time):
             return engine.gather(law)
-
-    def forces(self, engine: Engine) -> None:
-        engine.search = before_control(engine.shadow, engine.data, engine.mended, engine.search)
-        after_control(engine.shadow, engine.data, engine.acts)
 
 
 @contextmanager

@@ -252,7 +252,7 @@ def difference_positions(addresses, about, eps, sides, scene, found, room, memor
 
 @kernel
 def nudge(qpos, start, place, step):
-    """Positions as they were, but for one, moved along its tangent."""
+    """Reset the positions, then move one of them along its tangent."""
     for i in range(len(start)):
         qpos[i] = start[i]
 

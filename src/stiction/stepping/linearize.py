@@ -112,8 +112,7 @@ def linearize(
     sensors: return C and D as well
     """
     check_law("linearize", law)
-    if solver is not None:
-        check_solver("linearize", solver)
+    check_solver("linearize", solver)
     if not isinstance(stepper, TimeStepping):
         raise InvalidScene(f"linearize: stepper must be TimeStepping(), got {stepper!r}")
     if stepper.restitution:

@@ -54,7 +54,7 @@ FUNCTIONS = (
 SET_STATE, STEP1, ACTUATION, ACCELERATION, BODY_FORCES, SENSORS, EULER, GET_STATE = range(8)
 BEGIN, MAKE = range(8, 10)
 # Numbers about a rollout: addresses of shadow, data, its sensor data, the arena's size and use; counts and flags.
-SHADOW, DATA, SENSED, ARENA, USED, CONTROLS, STATES, SENSES, ACTS, JOINED, SPEC, PHYSICS, WARM = range(13)
+SHADOW, DATA, SENSED, ARENA, USED, CONTROLS, SENSES, ACTS, JOINED, SPEC, PHYSICS, WARM = range(12)
 PHYSICS_SPEC = int(mj.mjtState.mjSTATE_FULLPHYSICS)
 ENDED, REFUSED, CROWDED = -1, -2, -3  # why the loop returned, unless the status of a step is the reason
 
@@ -87,8 +87,8 @@ class Loop:
         self.about = np.array([
             engine.shadow._address, data._address, data.sensordata.ctypes.data,
             data._address + place("narena"), data._address + place("maxuse_arena"),
-            mj.mj_stateSize(model, spec), mj.mj_stateSize(model, PHYSICS_SPEC), model.nsensordata, engine.acts,
-            engine.joined, spec, PHYSICS_SPEC, stepper.warm,
+            mj.mj_stateSize(model, spec), model.nsensordata, engine.acts, engine.joined, spec, PHYSICS_SPEC,
+            stepper.warm,
         ], np.int64)  # fmt: skip
         self.buffers = [buffers(engine), buffers(engine)]  # of two steps, in turns
         self.call: Any = None

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from stiction.bodies.scene import Scene
 from stiction.bodies.shadow import refuse_foreign
 from stiction.bodies.state import copy_data, place_bodies
-from stiction.errors import InvalidScene, SolveFailed, StictionError
+from stiction.errors import InvalidScene, SolveFailed, is_whole
 from stiction.optional import mujoco
 from stiction.stepping.choices import check_law, check_stepper
 from stiction.stepping.engine import Engine, alone
@@ -94,8 +95,7 @@ def rollout(
     """
     check_law("rollout", law)
     check_stepper("rollout", stepper)
-    if on_failure not in FAILURES:
-        raise InvalidScene(f"rollout: on_failure must be one of {', '.join(map(repr, FAILURES))}, got {on_failure!r}")
+    check_failure(on_failure)
     models, data_list = listed("model", model, mj.MjModel), listed("data", data, mj.MjData)
     threads = count_of(workers, len(data_list) if isinstance(data, Sequence) else os.cpu_count() or 1)
     if skip_checks:
@@ -127,8 +127,7 @@ def rollout(
 
 def rolled(simulation: Any, control: Any, nstep: int | None, workers: int | None, on_failure: str) -> Rollouts:
     """`Simulation.rollout`: from where a simulation is, without moving it."""
-    if on_failure not in FAILURES:
-        raise InvalidScene(f"rollout: on_failure must be one of {', '.join(map(repr, FAILURES))}, got {on_failure!r}")
+    check_failure(on_failure)
     engine = simulation.engine
     with alone(engine.data):
         before = np.empty(mj.mj_stateSize(engine.model, PHYSICS))
@@ -179,10 +178,15 @@ def listed(name: str, given: Any, kind: type) -> list[Any]:
     return every
 
 
+def check_failure(on_failure: str) -> None:
+    if on_failure not in FAILURES:
+        raise InvalidScene(f"rollout: on_failure must be one of {', '.join(map(repr, FAILURES))}, got {on_failure!r}")
+
+
 def count_of(workers: int | None, usual: int) -> int:
     if workers is None:
         return usual
-    if not (isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1):
+    if not is_whole(workers, 1):
         raise InvalidScene(f"rollout: workers must be a whole number of at least 1, got {workers!r}")
     return workers
 
@@ -193,9 +197,7 @@ def stepped(stepper: Any, on_failure: str) -> Any:
         return stepper
     if not isinstance(stepper, TimeStepping):
         raise InvalidScene(f"rollout: on_failure='best' is for TimeStepping, not {type(stepper).__name__}")
-    import dataclasses
-
-    return dataclasses.replace(stepper, on_failure="best")
+    return replace(stepper, on_failure="best")
 
 
 def checked(
@@ -204,8 +206,7 @@ def checked(
     """Arrays of full size, or InvalidScene that names the one that does not fit, its shape and what it should be."""
     if spec & ~USER:
         raise InvalidScene(f"rollout: control_spec must consist of bits of mjSTATE_USER, got {spec}")
-    whole = isinstance(nstep, (int, np.integer)) and not isinstance(nstep, bool)
-    if nstep is not None and not (whole and nstep >= 0):
+    if nstep is not None and not is_whole(nstep, 0):
         raise InvalidScene(f"rollout: nstep must be a whole number of at least 0, got {nstep!r}")
     sizes = [(mj.mj_stateSize(m, PHYSICS), mj.mj_stateSize(m, spec), m.nsensordata, m.nv) for m in models]
     for index, each in enumerate(sizes):
@@ -380,7 +381,8 @@ class Roller:
                 if self.how.on_failure == "stop":
                     self.stay(t, *outputs)
                     return
-                raise located(error, k, t) from error
+                error.add_note(f"in trajectory {k}, at step {t}")
+                raise
             progress.add(t - begin)
 
     def some(
@@ -425,9 +427,3 @@ class Roller:
         state[t:] = last
         sensordata[t:] = sensordata[t - 1] if t else 0.0
         residual[t:] = np.nan
-
-
-def located(error: SolveFailed | InvalidScene, k: int, t: int) -> StictionError:
-    """The error with the trajectory and the step that it happened in."""
-    error.add_note(f"in trajectory {k}, at step {t}")
-    return error

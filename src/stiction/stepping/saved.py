@@ -1,8 +1,7 @@
 """The contents of a saved simulation beside its model and state, checked before anything is made of them.
 
 Laws, solvers and steppers are written by name and options, and only those of the package can be named. A hash of all
-arrays tells whether they are those that were saved; files of older versions have none, and are believed as far as their
-sizes fit.
+arrays detects changes; files of older versions have none, and are accepted if their sizes fit.
 """
 
 from __future__ import annotations

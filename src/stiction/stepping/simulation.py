@@ -48,8 +48,7 @@ class Simulation:
         if not isinstance(scene, Scene):
             raise InvalidScene(f"Simulation: not a Scene, but {type(scene).__name__}; use Scene.load or Scene.of")
         check_law("Simulation", law)
-        if solver is not None:
-            check_solver("Simulation", solver)
+        check_solver("Simulation", solver)
         if stepper is not None:
             check_stepper("Simulation", stepper)
         self.scene, self.law = scene, law

@@ -131,11 +131,11 @@ class Baraff:
 
         status, p, ray = corrected(problem, solve, impulse, CORRECTIONS, NOISE)
         direction = ray * white.scale[:, None] if status == RAY else None
-        return ContactProposal(STATUS[status], int(counts[STEPS]), white.impulse(p), direction, (told(counts),))
+        return ContactProposal(STATUS[status], int(counts[STEPS]), white.impulse(p), direction, (summary(counts),))
 
 
-def told(counts: NDArray[np.int64]) -> str:
-    """What a solve took, in words."""
+def summary(counts: NDArray[np.int64]) -> str:
+    """The counts of a solve, as a line of its trace."""
     return (
         f"{counts[DRIVES]} drives, {counts[GIVEN_UP]} contacts given up, {counts[TURNED]} turns, {counts[TRIES]} tries"
     )
