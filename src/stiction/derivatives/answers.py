@@ -1,4 +1,4 @@
-"""How an answer changes, and what a change of it is worth: the factored system (`reduced`), solved both ways."""
+"""The factored system (`reduced`), solved both ways: for the change of an answer, and for gradients by the data."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def across(work, lowest, x, transposed, right, out):
     for j in range(len(x)):
         out[j] = 0.0
 
-    # Along the directions that are left; the reduced system; back.
+    # Project onto the directions that the rows leave free.
     for a in range(given):
         j = seen[a]
         low, high = from_side.low[j], from_side.high[j]
@@ -76,12 +76,12 @@ def across(work, lowest, x, transposed, right, out):
 
 @kernel
 def answer_columns(given, loops, lowest, pushing, change, answer, memory):
-    """How an answer changes, for each column; what is left over of the equations, and the size of their terms.
+    """Fill the change of the answer, column by column; return the equations' residual and the size of their terms.
 
     loops: N, those of B, and M, those of F; pushing: whether impulses are asked for
     change: r (columns, m) whitened momentum, overwritten, e and f (columns, n, d) velocities and impulses at contacts
-    answer: y (columns, m), p and u (columns, n, d), in the same units; off (columns,) velocity that is left, in m/s, of
-        what should be zero
+    answer: y (columns, m), p and u (columns, n, d), in the same units; off (columns,) the largest velocity, in m/s,
+        that should be zero and is not
     """
     (N, M), (r, e, f), (y, p, u, off) = loops, change, answer
     work, room = work_of(given, memory), room_of(given, memory)
@@ -214,7 +214,7 @@ def solve_transposed(given, loops, lowest, x, p, u, r, e, f, memory):
             s[groups.row[i] + k] = total
             some = some or total != 0.0
 
-        # Friction that turns passes what impulses are worth on to velocities.
+        # Through friction that turns, gradients by impulses add to those by velocities.
         for c in range(d):
             part = u[i, c]
             if work.flags[COMPLIANT] != 0:
@@ -232,7 +232,7 @@ def solve_transposed(given, loops, lowest, x, p, u, r, e, f, memory):
         for j in range(m):
             y[j] += image[j]
 
-    # Motions that active rows leave free, then what is worth something only through their rates.
+    # Motions that active rows leave free, then gradients that act through the rates of these rows alone.
     across(work, lowest, y, True, right, r)
     through(given, work, r, image)
     for j in range(m):

@@ -2,8 +2,8 @@
 
 A problem is given once, and the data that vary as arrays, each with the shape that the problem has them in, or with a
 batch of such arrays first. A batch of contact problems is one call of `solve_many`, unless a solver is asked for; box
-problems are solved one by one. What a library has to know of a function that it can differentiate is a task: `shapes`
-of its results, `answers` from arrays, `gradients` by these.
+problems are solved one by one. A task is all that a library needs to differentiate a function: `shapes` of its results,
+`answers` from arrays, `gradients` by these.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def with_data(problem: ContactProblem, data: dict[str, Array]) -> ContactProblem
 
 @dataclass(frozen=True, eq=False)
 class Members(Sequence["ContactSolution"]):
-    """The solutions of a batch, each judged once more, with all that derivatives need, when it is asked for."""
+    """The solutions of a batch, built lazily: each is judged again, with all that derivatives need."""
 
     problem: Callable[[int], ContactProblem]
     impulse: Array  # (batch, n, d)
@@ -214,7 +214,7 @@ def contact_gradients(
     for k, solution in enumerate(solutions):
         found = differentiate(solution, strict=strict)
         if not strict:
-            say(found.reason)
+            warn_one_sided(found.reason)
         by = {"velocity": velocity, "impulse": impulse} if single else {"velocity": velocity[k], "impulse": impulse[k]}
         gradient = found.vjp(by)._asdict()
         for name, total in result.items():
@@ -248,7 +248,7 @@ def box_gradients(
     for k, solution in enumerate(solutions):
         found: LCPDerivatives = differentiate(solution, strict=strict)
         if not strict:
-            say(found.reason)
+            warn_one_sided(found.reason)
         gradient = found.vjp(z if z.ndim == 1 else z[k])
         assert gradient.q is not None
         assert gradient.H is not None
@@ -257,7 +257,7 @@ def box_gradients(
     return H, q
 
 
-def say(reason: str) -> None:
-    """A gradient that is not one is never returned in silence."""
+def warn_one_sided(reason: str) -> None:
+    """Warn if there is a reason why no gradient exists: that of one side is returned then."""
     if reason:
         warnings.warn(f"this gradient is that of one side: {reason}", NotDifferentiableWarning, stacklevel=3)

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from stiction.derivatives.contact import numbers
+from stiction.derivatives.contact import ByMatrix, numbers
 from stiction.derivatives.tolerances import LCP_SINGULAR, LCP_SMALLEST, RESIDUALS
-from stiction.errors import InvalidProblem, NotDifferentiable, SolveFailed
+from stiction.errors import InvalidProblem, NotDifferentiable, SolveFailed, first_few
 from stiction.problems.lcp import BoxLCP
 from stiction.solvers.solve import solve
 
@@ -93,7 +93,7 @@ class LCPDerivatives:
     def by_H(self) -> ByMatrix:
         """dz / dH, as an operator."""
         self.refuse()
-        return ByMatrix(self)
+        return ByMatrix(self, "H", "z")
 
     @cached_property
     def residual(self) -> float:
@@ -180,22 +180,6 @@ class LCPDerivatives:
         return f"<LCPDerivatives n = {self.problem.n}: {'smooth' if self.smooth else self.reason}>"
 
 
-class ByMatrix(NamedTuple):
-    """dz / dH: `apply` a change of H, or the transpose to a gradient by z."""
-
-    derivatives: LCPDerivatives
-
-    def apply(self, change: Any) -> Array:
-        """(n,) dz for dH."""
-        return self.derivatives.jvp(LCPChange(H=change)).z
-
-    def transpose(self, cotangent: Any) -> Array:
-        """(n, n) the gradient by H."""
-        found = self.derivatives.vjp(cotangent).H
-        assert found is not None
-        return found
-
-
 def differentiate_lcp(solution: Solution, within: float, strict: bool) -> LCPDerivatives:
     """Places of the variables, kinks, and the factor of H_FF."""
     if solution.problem is None:
@@ -238,9 +222,8 @@ def differentiate_lcp(solution: Solution, within: float, strict: bool) -> LCPDer
             inverse = np.asarray(np.linalg.pinv(block, rcond=LCP_SMALLEST))
     reason = ""
     if kinks:
-        named = ", ".join(f"z[{k.index}] (margin {k.margin:.1e})" for k in kinks[:4])
-        more = f" and {len(kinks) - 4} more" if len(kinks) > 4 else ""
-        reason = f"at a kink: at a bound with w zero are {named}{more}; one_sided(direction) gives derivatives"
+        named = first_few([f"z[{k.index}] (margin {k.margin:.1e})" for k in kinks], 4)
+        reason = f"at a kink: at a bound with w zero are {named}; one_sided(direction) gives derivatives"
     elif len(F) and lu is None:
         reason = (
             "z is not determined: H is singular for the variables between their bounds; differentiate(solution, "

@@ -43,7 +43,7 @@ class Kink(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Derivatives:
-    """Derivatives of a contact solution by all data of its problem; what is not asked for is not computed.
+    """Derivatives of a contact solution by all data of its problem, computed on demand.
 
     kinks: contacts where there is no derivative, with the margin in m/s; see `one_sided`
     """
@@ -115,10 +115,10 @@ class Derivatives:
         return self.columns("joint_rate").velocity
 
     @property
-    def by_mass(self) -> ByMass:
-        """dv / dM, as an operator."""
+    def by_mass(self) -> ByMatrix:
+        """dv / dM, as an operator; changes of the mass have the problem's own shape."""
         self.refuse()
-        return ByMass(self)
+        return ByMatrix(self, "mass", "velocity")
 
     @cached_property
     def residual(self) -> float:
@@ -155,7 +155,7 @@ class Derivatives:
         return one_column(found)
 
     def refuse_shared(self, direction: Change | Mapping[str, Any]) -> None:
-        """Friction and rows act by the load that they carry; where that can be exchanged, so can their effect."""
+        """Refuse changes of friction and rows whose effect depends on how contacts share a load."""
         given = {k: v for k, v in checked(self.problem, "jvp", direction).items() if k in ("friction", "rows")}
         if not given or self.determined.all() or not self.ground.system.left:
             return
@@ -204,20 +204,23 @@ class Derivatives:
         return f"<Derivatives n = {self.problem.n}, m = {self.problem.m}: {what}>"
 
 
-class ByMass(NamedTuple):
-    """dv / dM: `apply` a change of the mass, in the problem's own shape, or the transpose to a gradient by velocity."""
+class ByMatrix(NamedTuple):
+    """A derivative by a matrix, as an operator.
 
-    derivatives: Derivatives
+    derivatives: a `Derivatives` or an `LCPDerivatives`; matrix: the datum; result: the part of the answer
+    """
+
+    derivatives: Any
+    matrix: str
+    result: str
 
     def apply(self, change: Any) -> Array:
-        """(m,) dv for dM."""
-        return self.derivatives.jvp(Change(mass=change)).velocity
+        """How the result changes with this change of the matrix."""
+        return np.asarray(getattr(self.derivatives.jvp({self.matrix: change}), self.result))
 
     def transpose(self, cotangent: Any) -> Array:
-        """The gradient by the mass, symmetric, in the problem's own shape."""
-        found = self.derivatives.vjp(cotangent).mass
-        assert found is not None
-        return found
+        """The gradient by the matrix of a number whose gradient by the result is given; symmetric for a mass."""
+        return np.asarray(getattr(self.derivatives.vjp(cotangent), self.matrix))
 
 
 def checked(problem: ContactProblem, where: str, direction: Any) -> dict[str, Array]:

@@ -1,8 +1,8 @@
-"""Where there is no derivative: kinks, motions that are not determined, loads whose sharing decides.
+"""Where there is no derivative: at kinks, and where it depends on how contacts share a load.
 
-Strict complementarity fails at a contact if no way of sharing the load has a margin there. Pivoting methods return
-impulses at a vertex of all that make the motion, so that others are looked for: the smallest, those found by
-projections, at last the best by a linear program.
+Strict complementarity fails at a contact if no way of sharing the load has a margin there. Pivoting methods return a
+vertex of the set of impulses that make the motion, so others are tried: the smallest, those found by projections, and
+at last the best by a linear program.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from stiction.derivatives.modes import (
 from stiction.derivatives.reduced import Given
 from stiction.derivatives.system import System
 from stiction.derivatives.tolerances import ASYMMETRY, DEPENDS, ENOUGH, INSCRIBED, MORE, RESIDUALS, SIDES
-from stiction.errors import InvalidProblem
+from stiction.errors import InvalidProblem, first_few
 from stiction.problems.contact import ContactProblem
 
 if TYPE_CHECKING:
@@ -111,13 +111,13 @@ def shared_inside(
                 row[0], row[first:end] = modes.mu[i] * size, -normal
                 rows.append(row)
                 owner.append(i)
-    bound, whose = np.array(rows), np.array(owner)
-    now = weight[whose] * (bound * p[whose]).sum(axis=1)
-    change = weight[whose, None] * np.einsum("rc,krc->rk", bound, directions[:, whose])
-    pick = np.zeros((len(whose), n))
-    pick[np.arange(len(whose)), whose] = 1.0
+    bound, contact = np.array(rows), np.array(owner)
+    now = weight[contact] * (bound * p[contact]).sum(axis=1)
+    change = weight[contact, None] * np.einsum("rc,krc->rk", bound, directions[:, contact])
+    pick = np.zeros((len(contact), n))
+    pick[np.arange(len(contact)), contact] = 1.0
     size = np.abs(change).max(initial=0.0) or 1.0
-    unit = enough[whose] if len(whose) else enough
+    unit = enough[contact] if len(contact) else enough
     found = linprog(
         np.concatenate([np.zeros(k), -np.ones(len(presses))]),
         A_ub=np.hstack([-change / size, pick[:, presses] * unit[:, None]]),
@@ -163,7 +163,7 @@ def refuse_unsymmetric(problem: ContactProblem) -> None:
 
 
 def kink(ground: Ground, i: int, slack: float, small: float) -> Kink:
-    """In words, what a contact may change between."""
+    """Describe the modes that a contact is between."""
     mode = int(ground.modes.mode[i])
     presses = ground.impulse[i, 0] / ground.scale[i] ** 2 > small
     does = NAMES[mode]
@@ -178,9 +178,8 @@ def no_derivative(found: Derivatives) -> str:
     """Why there is none, and what to do; empty if there is one."""
     kinks, system, modes = found.kinks, found.ground.system, found.ground.modes
     if kinks:
-        which = "; ".join(f"contact {k.contact} {k.between} (margin {k.margin:.1e} m/s)" for k in kinks[:4])
-        more = f" and {len(kinks) - 4} more" if len(kinks) > 4 else ""
-        return f"at a kink: {which}{more}; one_sided(direction) gives derivatives along a direction"
+        which = first_few([f"contact {k.contact} {k.between} (margin {k.margin:.1e} m/s)" for k in kinks], 4, "; ")
+        return f"at a kink: {which}; one_sided(direction) gives derivatives along a direction"
     if not system.determined:
         which = ", ".join(map(str, np.flatnonzero(~(found.determined & found.independent))[:8]))
         return (

@@ -11,10 +11,10 @@ from stiction.derivatives.tolerances import BETWEEN, PARTS, PROJECTIONS
 
 @kernel
 def spread_load(given, N, more, memory):
-    """Impulses of the same motion further within their bounds, by projections; returns how many kinks are left.
+    """Move impulses further inside their bounds without changing the motion; returns how many kinks are left.
 
-    They go back and forth between the impulses of the same motion, p₀ + null space, and cones that are smaller by a
-    part of the mean load; more: times as many of them
+    By alternating projections onto the impulses of the same motion, p₀ + null space, and onto cones that are smaller by
+    a part of the mean load; more: times as many of them
     """
     work, room = work_of(given, memory), room_of(given, memory)
     n, d = given.impulse.shape
@@ -88,9 +88,9 @@ def set_impulses(given, work, a):
 
 @kernel
 def into_cone(law, modes, i, reach, shift, scale, p):
-    """The nearest point of a contact's cone, moved inwards; of a polygon's cone, of its largest round one.
+    """Project onto a contact's cone, moved inwards; for a polygon, onto the largest round cone inside it.
 
-    Of a contact whose friction is bounded apart, part by part.
+    Where sliding, spin and rolling are bounded apart, each is projected by itself.
     """
     # Pressing at least; friction of a contact that slides stays where it is.
     d = len(p)

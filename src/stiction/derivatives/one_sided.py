@@ -109,12 +109,12 @@ def as_contacts(problem: ContactProblem, found: list[Undecided], H: Array, q: Ar
     R, count, size = ways[:, some] * np.sqrt(sizes[some]), len(q), problem.dim
     m = R.shape[1] + count
     rows, at = np.zeros((len(found), size, m)), 0
-    whose, place = [], []
+    owner, place = [], []
     for number, each in enumerate(found):
         for direction in each.place:
             rows[number, direction, : R.shape[1]] = R[at]
             rows[number, direction, R.shape[1] + at] = 1.0
-            whose.append(number)
+            owner.append(number)
             place.append(direction)
             at += 1
     small = ContactProblem(
@@ -126,7 +126,7 @@ def as_contacts(problem: ContactProblem, found: list[Undecided], H: Array, q: Ar
     p, start = np.zeros(count), None
     for _ in range(ROUNDS):
         start = solve(small.replace(joint_rate=-(q + K @ p)), start=start)
-        before, p = p, start.impulse[whose, place]
+        before, p = p, start.impulse[owner, place]
         if np.abs(K @ (p - before)).max() <= SETTLED * np.abs(q).max():
             return np.asarray(p)
     raise NotDifferentiable(

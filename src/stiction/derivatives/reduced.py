@@ -195,7 +195,7 @@ def reduce(given, work, room):
         flags[INNER] = IDENTITY
         return
 
-    # Of the mass, then of each contact whose friction turns or is viscous.
+    # The part of the mass, then that of each contact with compliant friction.
     for a in range(left):
         one = may.O[work.left[a]]
         low, high = may.low[work.left[a]], may.high[work.left[a]]
