@@ -71,11 +71,8 @@ def add_card(
     width: float,
 ) -> None:
     """A card that stands on its round lower edge, turned about y by `lean`."""
-    card = spec.worldbody.add_body(name=name, pos=centre, quat=turned(Y, lean))
-    card.add_freejoint(name=name)
-    card.add_geom(
-        name=name, type=BOX, size=[radius, 0.5 * width, 0.5 * tall], mass=0.004, rgba=BLUE if lean > 0.0 else ORANGE
-    )
+    colour = BLUE if lean > 0.0 else ORANGE
+    card = free_box(spec, name, (2.0 * radius, width, tall), centre, 0.004, turned(Y, lean), colour)
     for end, z in (("bottom", -0.5 * tall), ("top", 0.5 * tall)):
         card.add_geom(
             name=f"{name}-{end}", type=CAPSULE, size=[radius, 0.5 * width - radius, 0.0], pos=[0.0, 0.0, z],

@@ -16,6 +16,7 @@ from stiction.scenes.parts import (
     constant,
     empty,
     free_box,
+    free_geom,
     ground,
     mj,
     start_moving,
@@ -58,9 +59,7 @@ def sliding_ball(speed: float = 2.0, mu: float = 0.3, radius: float = 0.1, mass:
     check_number("mass", mass, 1e-6, 1e9, "kg")
     spec = empty("sliding-ball", check_friction(mu), size=10.0 * radius)
     ground(spec)
-    ball = spec.worldbody.add_body(name="ball", pos=[0.0, 0.0, radius])
-    ball.add_freejoint(name="ball")
-    ball.add_geom(name="ball", type=SPHERE, size=[radius, 0.0, 0.0], mass=mass, rgba=BLUE)
+    free_geom(spec, "ball", (0.0, 0.0, radius), type=SPHERE, size=[radius, 0.0, 0.0], mass=mass, rgba=BLUE)
     start_moving(spec, [0.0, 0.0, radius, 1.0, 0.0, 0.0, 0.0], [speed, 0.0, 0.0, 0.0, 0.0, 0.0])
     return NamedScene(spec, None, f"A ball that slides at {speed:g} m/s.")
 
@@ -83,9 +82,7 @@ def pinched_capsule(force: float = 10.0, mu: float = 0.7, mass: float = 0.045) -
         pad.add_geom(name=name, type=BOX, size=[0.5 * thickness, 0.01, 0.5 * tall], mass=0.1, rgba=RED)
         pad.add_joint(name=name, type=SLIDE, axis=[-side, 0.0, 0.0])
         spec.add_actuator(name=name, target=name, trntype=mj.mjtTrn.mjTRN_JOINT)
-    held = spec.worldbody.add_body(name="capsule")
-    held.add_freejoint(name="capsule")
-    held.add_geom(name="capsule", type=CAPSULE, size=[radius, half, 0.0], mass=mass, rgba=BLUE)
+    free_geom(spec, "capsule", (0.0, 0.0, 0.0), type=CAPSULE, size=[radius, half, 0.0], mass=mass, rgba=BLUE)
     return NamedScene(spec, constant(force, force), f"A capsule pinched with {force:g} N a pad.")
 
 

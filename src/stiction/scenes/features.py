@@ -23,6 +23,7 @@ from stiction.scenes.parts import (
     constant,
     empty,
     free_box,
+    free_geom,
     ground,
     mj,
 )
@@ -66,11 +67,9 @@ def rolling_balls(angle: float = 0.1, radius: float = 0.05, mu: float = 0.5) -> 
     plane.friction = [mu, 0.0, 0.0]
     for k, part in enumerate((0.02, 0.0625, 0.2)):
         across = 4.0 * radius * (k - 1)
-        ball = spec.worldbody.add_body(name=f"ball{k}", pos=[across, radius * normal[1], radius * normal[2]])
-        ball.add_freejoint(name=f"ball{k}")
-        ball.add_geom(
-            name=f"ball{k}", type=SPHERE, size=[radius, 0.0, 0.0], mass=1.0, condim=6, rgba=COLOURS[k],
-            friction=[mu, 0.1 * part * radius, part * radius],
+        free_geom(
+            spec, f"ball{k}", (across, radius * normal[1], radius * normal[2]), type=SPHERE, size=[radius, 0.0, 0.0],
+            mass=1.0, condim=6, rgba=COLOURS[k], friction=[mu, 0.1 * part * radius, part * radius],
         )  # fmt: skip
     return NamedScene(spec, None, f"Balls with rolling friction on a slope of {angle:g} rad.")
 

@@ -17,6 +17,7 @@ from stiction.scenes.parts import (
     check_number,
     empty,
     free_box,
+    free_geom,
     ground,
     turned,
     turning_z_to,
@@ -90,12 +91,9 @@ def log_heap(
         for k in range(count):
             yaw = rng.uniform(-skew, skew)
             x = first + pitch * k + rng.uniform(-play, play)
-            body = spec.worldbody.add_body(name=f"log{number}", pos=[x, 0.0, z])
-            body.quat = turning_z_to((-sin(yaw), cos(yaw), 0.0))
-            body.add_freejoint(name=f"log{number}")
-            body.add_geom(
-                name=f"log{number}", type=CAPSULE, size=[radius, half, 0.0], mass=mass,
-                rgba=COLOURS[number % len(COLOURS)]
+            free_geom(
+                spec, f"log{number}", (x, 0.0, z), turning_z_to((-sin(yaw), cos(yaw), 0.0)), type=CAPSULE,
+                size=[radius, half, 0.0], mass=mass, rgba=COLOURS[number % len(COLOURS)],
             )  # fmt: skip
             number += 1
     return NamedScene(spec, None, f"A heap of {logs} logs [Lacoursiere2003, fig. 4].")

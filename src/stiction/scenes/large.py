@@ -22,6 +22,7 @@ from stiction.scenes.parts import (
     check_number,
     empty,
     free_box,
+    free_geom,
     ground,
     start_moving,
     turned,
@@ -69,11 +70,13 @@ def heap(bodies: int = 12, seed: int = 0) -> NamedScene:
         kind, size = SHAPES[shape]
         x, y = (PITCH * at - middle + rng.uniform(-0.02, 0.02) for at in (k % across, k // across % across))
         tilt, turn = rng.uniform(0.0, 40.0), rng.uniform(0.0, 90.0)
-        body = spec.worldbody.add_body(name=f"body{k}", pos=[x, y, 0.15 + LAYER * (k // across**2)])
-        body.quat = times(turned(X, np.radians(tilt)), turned(Z, np.radians(turn)))
-        body.add_freejoint(name=f"body{k}")
+        place = (x, y, 0.15 + LAYER * (k // across**2))
+        quat = times(turned(X, np.radians(tilt)), turned(Z, np.radians(turn)))
         mass, mu = 10.0 ** rng.uniform(0.0, 1.0), rng.uniform(0.3, 1.0)
-        body.add_geom(name=f"body{k}", type=kind, size=size, mass=mass, friction=[mu, 0.0, 0.0], rgba=COLOURS[shape])
+        free_geom(
+            spec, f"body{k}", place, quat, type=kind, size=size, mass=mass, friction=[mu, 0.0, 0.0],
+            rgba=COLOURS[shape],
+        )  # fmt: skip
     return NamedScene(spec, None, f"A heap of {bodies} bodies that falls between walls.")
 
 
@@ -115,9 +118,7 @@ def wall(rows: int = 3, columns: int = 3, speed: float = 6.0, mu: float = 0.7) -
     if speed > 0.0:
         radius = 0.08
         centre = (0.03, -0.5 * deep - 0.3 - radius, max(radius, 0.5 * tall * rows))
-        ball = spec.worldbody.add_body(name="ball", pos=centre)
-        ball.add_freejoint(name="ball")
-        ball.add_geom(name="ball", type=SPHERE, size=[radius, 0.0, 0.0], mass=5.0, rgba=RED)
+        free_geom(spec, "ball", centre, type=SPHERE, size=[radius, 0.0, 0.0], mass=5.0, rgba=RED)
         qpos += [*centre, 1.0, 0.0, 0.0, 0.0]
         moving += [0.0, speed, 0.0, 0.0, 0.0, 0.0]
     start_moving(spec, qpos, moving)
@@ -209,10 +210,8 @@ def granular_column(grains: int = 30, aspect: float = 2.0, mu: float = 0.5, seed
         shift = 0.25 * pitch * (level % 2)
         x, y = (pitch * each + shift + rng.uniform(-0.02, 0.02) * most for each in (i, j))
         radius = rng.uniform(least, most)
-        grain = spec.worldbody.add_body(name=f"grain{k}", pos=[x, y, most + level * pitch])
-        grain.add_freejoint(name=f"grain{k}")
-        grain.add_geom(
-            name=f"grain{k}", type=SPHERE, size=[radius, 0.0, 0.0], mass=density * 4.0 / 3.0 * pi * radius**3,
-            rgba=COLOURS[level % len(COLOURS)],
+        free_geom(
+            spec, f"grain{k}", (x, y, most + level * pitch), type=SPHERE, size=[radius, 0.0, 0.0],
+            mass=density * 4.0 / 3.0 * pi * radius**3, rgba=COLOURS[level % len(COLOURS)],
         )  # fmt: skip
     return NamedScene(spec, None, f"A column of {grains} grains that collapses.")

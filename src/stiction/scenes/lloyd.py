@@ -25,6 +25,7 @@ from stiction.scenes.parts import (
     check_number,
     empty,
     free_box,
+    free_geom,
     ground,
     turned,
     turning_z_to,
@@ -177,9 +178,7 @@ def ball_in_rim(contacts: int = 16, mu: float = 0.25, wrench: Wrench = None) -> 
             quat=turning_z_to((-y, x, 0.0)),
             rgba=STONE,
         )
-    ball = spec.worldbody.add_body(name="ball", pos=[0.0, 0.0, depth])
-    ball.add_freejoint(name="ball")
-    ball.add_geom(name="ball", type=SPHERE, size=[1.0, 0.0, 0.0], mass=1.0, rgba=BLUE)
+    free_geom(spec, "ball", (0.0, 0.0, depth), type=SPHERE, size=[1.0, 0.0, 0.0], mass=1.0, rgba=BLUE)
     return NamedScene(
         spec, wrench_on("ball", wrench), f"A ball in the rim of a hole, {sides} contacts [Lloyd2004, fig. 7]."
     )

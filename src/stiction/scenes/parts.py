@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stiction import optional
-from stiction.errors import InvalidScene
+from stiction.bodies.state import reset
+from stiction.errors import InvalidScene, is_number, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,9 +59,7 @@ class NamedScene(NamedTuple):
         """The compiled model and its data at the start: the keyframe `start` if there is one, else rest at qpos0."""
         model = self.spec.compile()
         data = mj.MjData(model)
-        key = mj.mj_name2id(model, mj.mjtObj.mjOBJ_KEY, START)
-        if key >= 0:
-            mj.mj_resetDataKeyframe(model, data, key)
+        reset(model, data, START)
         mj.mj_forward(model, data)
         return model, data
 
@@ -98,9 +97,16 @@ def free_box(
     rgba: Sequence[float] = BLUE,
 ) -> mujoco.MjsBody:
     """A free body with one box of these edges."""
+    return free_geom(spec, name, pos, quat, type=BOX, size=halves(edges), mass=mass, rgba=rgba)
+
+
+def free_geom(
+    spec: mujoco.MjSpec, name: str, pos: Sequence[float], quat: Sequence[float] = (1, 0, 0, 0), **geom: Any
+) -> mujoco.MjsBody:
+    """A free body with one geom; body, joint and geom have the same name."""
     body = spec.worldbody.add_body(name=name, pos=pos, quat=quat)
     body.add_freejoint(name=name)
-    body.add_geom(name=name, type=BOX, size=halves(edges), mass=mass, rgba=rgba)
+    body.add_geom(name=name, **geom)
     return body
 
 
@@ -169,8 +175,7 @@ def hold(values: tuple[float, ...], model: mujoco.MjModel, data: mujoco.MjData) 
 
 def check_count(name: str, value: int, low: int, high: int, multiple: int = 1) -> int:
     """A whole number in [low, high], a multiple of `multiple`."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or not low <= value <= high or value % multiple:
+    if not is_whole(value, low) or value > high or value % multiple:
         kind = "a whole number" if multiple == 1 else f"a multiple of {multiple}"
         raise InvalidScene(f"{name} must be {kind} from {low} to {high}, got {value!r}")
     return int(value)
@@ -178,8 +183,7 @@ def check_count(name: str, value: int, low: int, high: int, multiple: int = 1) -
 
 def check_number(name: str, value: float, low: float, high: float, unit: str = "") -> float:
     """A number in [low, high]."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not isfinite(value) or not low <= value <= high:
+    if not is_number(value) or not isfinite(value) or not low <= value <= high:
         raise InvalidScene(f"{name} must be a number from {low:g} to {high:g}{unit and ' ' + unit}, got {value!r}")
     return float(value)
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stiction.scenes.parts import (
-    BLUE,
     BOX,
     CAPSULE,
     HINGE,
@@ -29,6 +28,7 @@ from stiction.scenes.parts import (
     check_friction,
     check_number,
     empty,
+    free_box,
     ground,
     mj,
     turned,
@@ -87,9 +87,7 @@ def quadruped(
     ground(spec)
     if terrain == "boxes":
         add_terrain(spec, roughness, seed)
-    trunk = spec.worldbody.add_body(name="trunk", pos=[0.0, 0.0, STANCE + FOOT])
-    trunk.add_freejoint(name="trunk")
-    trunk.add_geom(name="trunk", type=BOX, size=[0.5 * edge for edge in TRUNK], mass=8.0, rgba=BLUE)
+    trunk = free_box(spec, "trunk", TRUNK, (0.0, 0.0, STANCE + FOOT), 8.0)
     for leg in LEGS:
         add_leg(spec, trunk, leg)
     where = "flat ground" if terrain == "flat" else "boxes"

@@ -31,7 +31,7 @@ import stiction as st
 from stiction import optional
 from stiction.problems.pyramid import pyramid_impulse, pyramid_lcp
 from stiction.problems.zoo import contact_families as families
-from stiction.problems.zoo.rigid_bodies import Touch, block, posed
+from stiction.problems.zoo.rigid_bodies import posed
 from stiction.studies.claims import Claim, Statement
 from stiction.studies.drawing import SERIES, plate, slope, ticks
 from stiction.studies.methods import Method, on_package, on_program, on_pyramid, ours, race, with_quantecon
@@ -304,9 +304,7 @@ def tower(blocks: int, contacts: int, seed: int) -> st.ContactProblem:
     Like `contact_families.stack`, but with a random wrench on the top that is too weak to open a contact.
     """
     rng = np.random.default_rng(seed)
-    bodies = [block(families.CUBE, (0.0, 0.0, b + 0.5)) for b in range(blocks)]
-    around = families.polygon(contacts // blocks)
-    touches = [Touch((x, y, float(b)), families.UP, b - 1, b) for b in range(blocks) for x, y in around]
+    bodies, touches = families.pile([1.0] * blocks, families.polygon(contacts // blocks))
     return posed(bodies, touches, families.weights(bodies, 0.5 * rng.normal(size=6)), np.full(len(touches), MU))
 
 

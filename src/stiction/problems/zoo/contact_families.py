@@ -34,7 +34,7 @@ from stiction.problems.zoo.rigid_bodies import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -253,9 +253,16 @@ def stack_pushed(seed: int) -> ContactProblem:
 
 
 def cubes(blocks: int, per: int, wrench: Array, friction: Array) -> ContactProblem:
-    bodies = [block(CUBE, (0.0, 0.0, b + 0.5)) for b in range(blocks)]
-    touches = [Touch((x, y, float(b)), UP, b - 1, b) for b in range(blocks) for x, y in face_points(per)]
+    bodies, touches = pile([1.0] * blocks, face_points(per))
     return posed(bodies, touches, weights(bodies, wrench), friction)
+
+
+def pile(
+    masses: Sequence[float], points: Sequence[tuple[float, float]], edge: float = 1.0
+) -> tuple[list[Body], list[Touch]]:
+    """Cubes of one size on each other, which touch at these points of a face (in edges), and the ground likewise."""
+    bodies = [block(np.full(3, edge), (0.0, 0.0, edge * (b + 0.5)), mass) for b, mass in enumerate(masses)]
+    return bodies, [Touch((edge * x, edge * y, edge * b), UP, b - 1, b) for b in range(len(masses)) for x, y in points]
 
 
 def face_points(per: int) -> list[tuple[float, float]]:
@@ -284,8 +291,7 @@ def mass_ratio(blocks: int, seed: int, ratio: float, alternating: bool = False) 
     """
     rng = np.random.default_rng(seed)
     mass = [ratio if (b % 2 if alternating else b == blocks - 1) else 1.0 for b in range(blocks)]
-    bodies = [block(CUBE, (0.0, 0.0, b + 0.5), mass[b]) for b in range(blocks)]
-    touches = [Touch((x, y, float(b)), UP, b - 1, b) for b in range(blocks) for x, y in face_points(4)]
+    bodies, touches = pile(mass, face_points(4))
     wrench = 2.0 * mass[-1] * rng.normal(size=6)
     return posed(bodies, touches, weights(bodies, wrench), rng.uniform(0.2, 0.3, 4 * blocks))
 
@@ -319,8 +325,7 @@ def lengths_scaled(blocks: int, seed: int) -> ContactProblem:
     rng = np.random.default_rng(seed)
     edge = 10.0 ** rng.uniform(-3.0, 3.0)
     dt, mass = TIME_STEP * np.sqrt(edge), DENSITY * edge**3
-    bodies = [block(np.full(3, edge), (0.0, 0.0, edge * (b + 0.5)), mass) for b in range(blocks)]
-    touches = [Touch((edge * x, edge * y, edge * b), UP, b - 1, b) for b in range(blocks) for x, y in face_points(4)]
+    bodies, touches = pile([mass] * blocks, face_points(4), edge)
     wrench = GRAVITY * dt * mass * rng.normal(size=6) * np.repeat([1.0, edge], 3)
     return posed(bodies, touches, weights(bodies, wrench, dt), rng.uniform(0.2, 0.8, 4 * blocks))
 
@@ -495,8 +500,7 @@ def impact(blocks: int, seed: int, restitution: float | None = None) -> ContactP
     e = rng.uniform(0.0, 0.8) if restitution is None else restitution
     velocity = np.zeros((blocks, 6))
     velocity[-1] = [*rng.normal(0.0, 2.0, 2), -rng.uniform(1.0, 5.0), *rng.normal(0.0, 2.0, 3)]
-    bodies = [block(CUBE, (0.0, 0.0, b + 0.5)) for b in range(blocks)]
-    touches = [Touch((x, y, float(b)), UP, b - 1, b) for b in range(blocks) for x, y in face_points(4)]
+    bodies, touches = pile([1.0] * blocks, face_points(4))
     hit = posed(bodies, touches, 0.0, rng.uniform(0.1, 0.6, 4 * blocks), velocity=velocity)
     return hit.replace(gap_rate=e * np.minimum(hit.normal @ hit.velocity, 0.0))
 

@@ -101,9 +101,6 @@ def posed_in_plane(
     touches: Sequence[Touch],
     impulse: ArrayLike,
     friction: ArrayLike,
-    *,
-    velocity: Array | float = 0.0,
-    gap_rate: ArrayLike | None = None,
     slip: ArrayLike | None = None,
 ) -> ContactProblem:
     """The same in two dimensions, dense: impulse (b, 3), points and normals (2,), the tangent is (n_z, -n_x)."""
@@ -120,12 +117,12 @@ def posed_in_plane(
                 normals[i, b] = sign * np.array([*normal, arm[0] * normal[1] - arm[1] * normal[0]])
                 tangents[i, b] = sign * np.array([*tangent, arm[0] * tangent[1] - arm[1] * tangent[0]])
     push = np.asarray(impulse, np.float64) * np.ones((count, 3))
-    start = (np.asarray(velocity, np.float64) * np.ones((count, 3))).reshape(-1) + push.reshape(-1) / diagonal
+    start = push.reshape(-1) / diagonal
     masses = np.array([*(body.mass for body in bodies), np.inf])
     pairs = np.array([(t.first, t.second) for t in touches], np.int64).reshape(n, 2)
     return ContactProblem(
         np.diag(diagonal), start, normals.reshape(n, -1), tangents.reshape(n, 1, -1), friction,
-        gap_rate=gap_rate, viscosity=DRAG * masses[pairs].min(axis=1), slip=slip,
+        viscosity=DRAG * masses[pairs].min(axis=1), slip=slip,
     )  # fmt: skip
 
 
