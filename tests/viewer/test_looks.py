@@ -329,7 +329,7 @@ def test_the_scene_is_moved_under_a_camera_that_stays_and_the_floor_with_it():
         assert abs(tiles.position[0] - stage.follower.first.centre[0]) < 2.0 * side, "under what is looked at"
         steps = (np.array(tiles.position)[:2] + stage.offset[:2]) / (2.0 * side)
         assert steps == pytest.approx(np.round(steps), abs=1e-6), "its squares stay where they are"
-        (group,) = [handle for handle, bodies in stage.holds() if 1 in bodies]
+        (group,) = [handle for handle, bodies in stage.draggable() if 1 in bodies]
         assert group.batched_positions[0] + stage.offset == pytest.approx(slid, abs=1e-6)
         assert "0.50 s" in stage._caption.text
         before = stage.offset

@@ -12,8 +12,8 @@ from opengl import needs_opengl
 
 import stiction as st
 from stiction.viewer import gl
-from stiction.viewer.film import Pictures
 from stiction.viewer.notebook import show
+from stiction.viewer.pictures import Pictures
 from stiction.viewer.record import Recorder
 
 SMALL = {"width": 160, "height": 120}

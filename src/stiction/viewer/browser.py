@@ -20,7 +20,7 @@ from stiction.viewer.compiling import compiling
 from stiction.viewer.controls import Drive, Films, Inspect, Past, add_keyframes
 from stiction.viewer.history import Shown
 from stiction.viewer.keys import KEYS
-from stiction.viewer.server import close_server, open_server
+from stiction.viewer.server import close_server, open_server, update
 from stiction.viewer.session import PICTURE, SPEEDS, Session
 from stiction.viewer.stage import Stage
 
@@ -111,7 +111,7 @@ class Viewer:
         self._stale = True
         self._panel()
         self._keys()
-        for handle, bodies in self.stage.holds():
+        for handle, bodies in self.stage.draggable():
             self._let_drag(handle, bodies)
         for client in self.server.get_clients().values():
             self._welcome(client)
@@ -221,13 +221,11 @@ class Viewer:
         self._told, self._made, self._pictures = now, made, 0
         moment, past = self.shown.moment, self._past.moment is not None
         rates = self.steps_per_second, self.pictures_per_second
-        set_if_new(self._notice, page.notice(self.compiling.seconds, self.compiling.kernels))
-        set_if_new(self._status, page.status(self.session, moment, *rates, past))
-        set_if_new(self._table, page.table(moment.contacts))
+        update(self._notice, content=page.notice(self.compiling.seconds, self.compiling.kernels))
+        update(self._status, content=page.status(self.session, moment, *rates, past))
+        update(self._table, content=page.table(moment.contacts))
         playing = self._past.playing if past else self.session.playing
-        word = "Pause" if playing else "Play back" if past else "Play"
-        if self._play.label != word:
-            self._play.label = word
+        update(self._play, label="Pause" if playing else "Play back" if past else "Play")
         if self.session.playing and self._curve:
             times, energy, residual = (np.array(column) for column in zip(*self._curve, strict=True))
             self._energy.data = (times, energy)
@@ -381,11 +379,6 @@ class Viewer:
 def address(server: Any) -> str:
     host = server.get_host()
     return f"http://{'localhost' if host in ('0.0.0.0', '::') else host}:{server.get_port()}"
-
-
-def set_if_new(handle: Any, content: str) -> None:
-    if handle.content != content:
-        handle.content = content
 
 
 def none(_: object) -> None:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.viewer.backdrop import floor_of
-from stiction.viewer.brand import branded
 from stiction.viewer.camera import AZIMUTH, ELEVATION, FOV, axes_of, first_camera, subject
 from stiction.viewer.caption import law_words, title_of
 from stiction.viewer.record import Recorder
-from stiction.viewer.replay import WIDE
+from stiction.viewer.replay import WIDE, Replay
 from stiction.viewer.rivals import COMPILING, Numbers, in_units
-from stiction.viewer.server import close_server, open_server
 from stiction.viewer.stage import Stage
 
 if TYPE_CHECKING:
@@ -131,13 +129,17 @@ class SideBySide:
             panel.close()
 
 
-class SharedReplay:
+class SharedReplay(Replay):
     """One page in which all engines stand next to each other, each with its numbers above it."""
 
     def __init__(self, comparison: Comparison, path: Path, fps: float, forces: bool = True) -> None:
-        self.comparison, self.path, self.pause = comparison, path, 1.0 / fps
-        first = comparison.runs[0]
-        self.server = open_server("127.0.0.1", 0, first.scene.description)
+        self.comparison = comparison
+        first: Any = comparison.runs[0]
+        super().__init__(first, path, fps, forces)
+        self.title = f"{title_of(first)}, compared"
+
+    def set_up(self, forces: bool, cones: bool) -> None:
+        comparison, first = self.comparison, self.comparison.runs[0]
         right = axes_of(AZIMUTH, ELEVATION)[0]
         across = np.concatenate([box.corners for box in subject(first.model, first.data)]) @ right
         wide, camera = float(across.max() - across.min()), first_camera(first.model, first.data, aspect=1.0)
@@ -155,17 +157,8 @@ class SharedReplay:
         camera = camera._replace(distance=max(camera.distance, row / (2.0 * WIDE * tan(0.5 * radians(FOV)))))
         self.server.initial_camera.position = tuple(camera.position)
         self.server.initial_camera.look_at = tuple(camera.centre)
-        self.serializer = self.server.get_scene_serializer()
 
-    def add(self) -> None:
+    def draw(self) -> None:
         for k, (stage, run) in enumerate(zip(self.stages, self.comparison.runs, strict=True)):
             stage.lines = [part for line in self.comparison.lines(k) for part in line.split(" · ")]
             stage.draw(None if run.report is None else run.contacts)
-        self.serializer.insert_sleep(self.pause)
-
-    def close(self) -> None:
-        try:
-            title = f"{title_of(self.comparison.runs[0])}, compared"
-            self.path.write_text(branded(self.serializer.as_html(), title), encoding="utf-8")
-        finally:
-            close_server(self.server)

@@ -1,7 +1,7 @@
 """Parts of the page's panel: actuators, the time that was kept, one contact looked at closely, films.
 
-Each puts its widgets where it is made, posts what is asked of the simulation, and shows the result when told
-to `follow`. Values that a widget is given by us are no wishes of a person: those have a client.
+Each makes its widgets at construction, posts commands to the simulation, and shows their result in `follow`. Events
+without a client come from our own updates of a widget, not from a person, and are ignored.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from stiction.viewer import page
 from stiction.viewer.pick import Pick, facts, label, labels
+from stiction.viewer.server import update
 from stiction.viewer.session import actuator_ranges, keyframes
 from stiction.viewer.takes import Take, free_path
 
@@ -63,9 +64,7 @@ class Drive:
             return
         for i, slider in enumerate(self.sliders):
             value = held.get(i, float(self.session.simulation.data.ctrl[i]))
-            value = float(np.clip(value, slider.min, slider.max))
-            if slider.value != value:
-                slider.value = value
+            update(slider, value=float(np.clip(value, slider.min, slider.max)))
 
 
 def add_keyframes(gui: Any, session: Session) -> Any:
@@ -80,7 +79,7 @@ def add_keyframes(gui: Any, session: Session) -> Any:
 
 
 class Past:
-    """The time that was kept: a slider through it, to look, to play back, and to go on from.
+    """The recorded past: a slider through it, to look, to play back, and to go on from.
 
     While `moment` is one of the past, the simulation waits.
     """
@@ -151,13 +150,8 @@ class Past:
         first, last = self.session.history.span
         shown = last if self.moment is None else self.moment.time
         last = max(last, first + TICK)
-        for name, value in (("min", first), ("max", last)):
-            if getattr(self.slider, name) != value:
-                setattr(self.slider, name, value)
-        if self.slider.value != shown:
-            self.slider.value = shown
-        if self.buttons.visible != (self.moment is not None):
-            self.buttons.visible = self.moment is not None
+        update(self.slider, min=first, max=last, value=shown)
+        update(self.buttons, visible=self.moment is not None)
 
 
 class Inspect:
@@ -197,22 +191,20 @@ class Inspect:
         offered = (NONE, *labels(moment.contacts))
         if self.pick is not None and number is None:
             offered = (*offered, self.pick.words)
-        if self.list.options != offered:
-            self.list.options = offered
+        update(self.list, options=offered)
         value = NONE
         if self.pick is not None:
             found = number is not None and moment.contacts is not None
             value = label(moment.contacts, number) if found else self.pick.words  # type: ignore[arg-type]
-        if value in offered and self.list.value != value:
-            self.list.value = value
+        if value in offered:
+            update(self.list, value=value)
         if self.pick is None:
             text = ""
         elif number is None:
             text = page.lines([("contact", "these geoms do not touch now")], "stiction-contact")
         else:
             text = page.lines(facts(moment, number), "stiction-contact")
-        if self.words.content != text:
-            self.words.content = text
+        update(self.words, content=text)
 
 
 class Films:
@@ -252,15 +244,10 @@ class Films:
         else:
             name = "Stop and save"
             text = f"recording since {self.begin:.2f} s; at most the last minute is kept"
-        if self.button.label != name:
-            self.button.label = name
         busy = self.take is not None and self.take.running
-        for button in (self.button, self.all):
-            if button.disabled != busy:
-                button.disabled = busy
-        text = page.remark(text, "stiction-record")
-        if self.words.content != text:
-            self.words.content = text
+        update(self.button, label=name, disabled=busy)
+        update(self.all, disabled=busy)
+        update(self.words, content=page.remark(text, "stiction-record"))
 
     def close(self) -> None:
         if self.take is not None:

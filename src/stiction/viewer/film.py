@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stiction.optional import imageio_ffmpeg
-from stiction.viewer.pictures import Pictures
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Film", "Pictures"]
+    from stiction.viewer.pictures import Pictures
 
 QUALITY = 15  # of x264, from 0, without loss, to 51
 FULL = "No space left on device"

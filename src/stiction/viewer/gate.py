@@ -3,7 +3,7 @@
 A page of another site can open a websocket to any address (its browser only names the site, in `Origin`), and a name
 that its owner resolves to this machine makes it ours in the browser's eyes (then `Host` is that name: DNS rebinding).
 So both headers are checked before anything is answered. viser offers no place for that; its server is made by
-`websockets.asyncio.server.serve`, which is wrapped while viser calls it. What arrives on the socket and is no message
+`websockets.asyncio.server.serve`, which is wrapped while viser calls it. Anything on the socket that is not a message
 of viser's ends that connection, silently.
 """
 

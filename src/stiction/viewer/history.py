@@ -1,8 +1,8 @@
 """The past: moments of a simulation that can be looked at again, and continued from.
 
 A moment keeps the configuration in which a step began, the contacts that were found there with their forces, and the
-whole state in which the step ended, with the impulses that the next solve begins from. Gone on from, it makes the same
-bits again.
+whole state in which the step ended, with the impulses that the next solve begins from. Going on from it reproduces the
+same bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.bodies.state import set_state, state
+from stiction.bodies.state import place_bodies, set_state, state
 from stiction.contacts.gather import CONTACT
 from stiction.optional import mujoco
 from stiction.viewer.forces import friction_of
@@ -97,8 +97,8 @@ class Moment:
 class History:
     """The last moments in the order of their time; safe to read while another thread adds.
 
-    Beyond `most` bytes the oldest give up the step they came from, the larger part of a moment: what goes on from there
-    has no warm start. If that is not enough, and beyond `frames`, the oldest are forgotten.
+    Beyond `most` bytes the oldest moments drop their step, which is the larger part of them: a simulation that goes on
+    from there has no warm start. If that is not enough, and beyond `frames`, the oldest are forgotten.
     """
 
     def __init__(self, frames: int = FRAMES, most: int = BYTES) -> None:
@@ -186,14 +186,13 @@ class Shown:
         self.show(moment)
 
     def show(self, moment: Moment) -> None:
-        mj, model, data = mujoco(), self.model, self.data
+        model, data = self.model, self.data
         self.moment = moment
         set_state(model, data, moment.state)
         data.qpos[:] = moment.qpos
-        mj.mj_kinematics(model, data)
-        mj.mj_comPos(model, data)
-        mj.mj_camlight(model, data)
-        mj.mj_tendon(model, data)
+        place_bodies(model, data)
+        mujoco().mj_camlight(model, data)
+        mujoco().mj_tendon(model, data)
 
     @property
     def time(self) -> float:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stiction.errors import InvalidScene, MissingDependency
+from stiction.bodies.state import place_bodies
+from stiction.errors import InvalidScene, MissingDependency, unknown
 from stiction.optional import mujoco
 from stiction.viewer import backdrop, film_cones
-from stiction.viewer.camera import AZIMUTH, ELEVATION, Camera, Follower
+from stiction.viewer.camera import AZIMUTH, ELEVATION, FOV, Camera, Follower
 from stiction.viewer.caption import Caption, words_of
 from stiction.viewer.forces import LOOKS, TORQUE, Scale, arrows, cones, outline, torques
 from stiction.viewer.gl import ADVICE, headless
@@ -53,8 +53,7 @@ class Pictures:
         self.width, self.height = width, height
         model, data = simulation.model, simulation.data
         if simulation.report is None:
-            mj.mj_kinematics(model, data)
-            mj.mj_comPos(model, data)
+            place_bodies(model, data)
         angles, camera = (camera, None) if isinstance(camera, tuple) else ((AZIMUTH, ELEVATION), camera)
         self.follower = Follower(model, data, width / height, angles)
         # A copy has room for pictures of this size, and the simulation's model stays as it is.
@@ -65,7 +64,7 @@ class Pictures:
             max(view.global_.offheight, height),
         )
         view.quality.offsamples = max(view.quality.offsamples, 4)
-        view.global_.fovy = 45.0
+        view.global_.fovy = FOV
         self.given = self._camera(camera)
         backdrop.prepare(self.model, self.follower.camera)
         backdrop.tint(self.model)
@@ -104,9 +103,7 @@ class Pictures:
         number = mj.mj_name2id(self.model, mj.mjtObj.mjOBJ_CAMERA, str(camera))
         if number < 0:
             known = [self.model.camera(i).name for i in range(self.model.ncam)]
-            near = get_close_matches(str(camera), known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
-            raise InvalidScene(f"there is no camera {camera!r}; {hint}")
+            raise InvalidScene(unknown("camera", camera, known))
         made = mj.MjvCamera()
         made.type, made.fixedcamid = mj.mjtCamera.mjCAMERA_FIXED, number
         return made
@@ -126,8 +123,7 @@ class Pictures:
         """(height, width, 3) of the present state; `lines` in place of the caption."""
         mj, model, data = mujoco(), self.simulation.model, self.simulation.data
         if self.simulation.report is None:
-            mj.mj_kinematics(model, data)
-            mj.mj_comPos(model, data)
+            place_bodies(model, data)
         mj.mj_camlight(model, data)
         self.gl.make_current()
         look, camera = self._look()

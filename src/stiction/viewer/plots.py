@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stiction.disk import written_whole
-from stiction.errors import InvalidProblem
+from stiction.errors import InvalidProblem, is_number
 from stiction.optional import matplotlib
 from stiction.solutions.contact import Mode
 from stiction.viewer.palette import SLIDE, STICK, THEMES, hexed
@@ -277,7 +277,7 @@ def swept(
 
 def ticks(values: Sequence[Any]) -> tuple[NDArray[np.float64], list[str] | None]:
     """Where values stand on an axis; words, if they are no numbers, in the order in which they first appear."""
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+    if all(map(is_number, values)):
         return np.array(values, float), None
     words = list(dict.fromkeys(map(str, values)))
     return np.array([words.index(str(value)) for value in values], float), words

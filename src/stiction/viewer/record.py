@@ -81,7 +81,8 @@ class Recorder:
             from stiction.viewer.replay import Replay
 
             return Replay(self.simulation, self._part.path, fps, forces, self.cones)
-        from stiction.viewer.film import Film, Pictures
+        from stiction.viewer.film import Film
+        from stiction.viewer.pictures import Pictures
 
         pictures = Pictures(self.simulation, width, height, camera, forces, cones=self.cones)
         return Film(pictures, self._part.path, fps, width, height)

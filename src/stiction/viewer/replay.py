@@ -26,19 +26,26 @@ class Replay:
         self, simulation: Simulation, path: Path, fps: float, forces: bool = True, cones: bool = False
     ) -> None:
         self.simulation, self.path, self.pause = simulation, path, 1.0 / fps
-        self.server = open_server("127.0.0.1", 0, simulation.scene.description)
-        self.stage = Stage(self.server, simulation, aspect=WIDE)
-        self.stage.show_forces, self.stage.show_cones = forces, cones
+        self.title = simulation.scene.description
+        self.server = open_server("127.0.0.1", 0, self.title)
+        self.set_up(forces, cones)
         self.serializer = self.server.get_scene_serializer()
 
+    def set_up(self, forces: bool, cones: bool) -> None:
+        """Prepare the server's scene."""
+        self.stage = Stage(self.server, self.simulation, aspect=WIDE)
+        self.stage.show_forces, self.stage.show_cones = forces, cones
+
+    def draw(self) -> None:
+        """The present state."""
+        self.stage.draw(None if self.simulation.report is None else self.simulation.contacts)
+
     def add(self) -> None:
-        report = self.simulation.report
-        self.stage.draw(None if report is None else self.simulation.contacts)
+        self.draw()
         self.serializer.insert_sleep(self.pause)
 
     def close(self) -> None:
         try:
-            page = branded(self.serializer.as_html(), self.simulation.scene.description)
-            self.path.write_text(page, encoding="utf-8")
+            self.path.write_text(branded(self.serializer.as_html(), self.title), encoding="utf-8")
         finally:
             close_server(self.server)

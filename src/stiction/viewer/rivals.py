@@ -2,7 +2,7 @@
 
 A step is judged by our certificate of an engine's own impulses at its own contacts, in the motion from
 which the step began. MuJoCo's smooth acceleration, its limits, equalities and dry friction are taken as it computed
-them, so that contact alone is judged, and overlaps count as touching: nobody is blamed for taking them back.
+them, so that contact alone is judged, and overlaps count as touching: engines are not penalised for correcting them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from stiction.bodies.state import place_bodies
 from stiction.errors import InvalidScene
 from stiction.optional import mujoco
 from stiction.problems.contact import ContactProblem
@@ -79,8 +80,7 @@ class Run:
 
     def begin(self) -> None:
         """From here on it counts how far bodies move."""
-        mujoco().mj_kinematics(self.model, self.data)
-        mujoco().mj_comPos(self.model, self.data)
+        place_bodies(self.model, self.data)
         self._start = np.array(self.data.xipos)[self._moving]
 
     @property

@@ -42,6 +42,13 @@ def check_host(host: str) -> None:
         raise InvalidScene(f"cannot listen at {host!r}: it is no address of this machine ({error})") from None
 
 
+def update(handle: Any, **values: Any) -> None:
+    """Set what has changed of something on the page: each assignment is a message to every browser."""
+    for name, value in values.items():
+        if getattr(handle, name) != value:
+            setattr(handle, name, value)
+
+
 def close_server(server: Any) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         server.stop()

@@ -7,10 +7,10 @@ of `work` may compile a kernel for a minute while pictures go on.
 
 from __future__ import annotations
 
-import copy
 import math
 import queue
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class Session:
         self.history = History()
         self._names = names(simulation.model)
         self.hand = Hand(simulation.scene)
-        simulation.scene = steered(simulation.scene, self.hand)
+        simulation.scene = replace(simulation.scene, control=self.hand)
         simulation.engine.scene = simulation.scene
         self._owed = 0.0
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -256,13 +256,6 @@ class Hand:
             data.ctrl[actuator] = value
         if self.grip is not None:
             self.grip.pull(model, data)
-
-
-def steered(scene: Scene, hand: Hand) -> Scene:
-    """The same scene under another control."""
-    made = copy.copy(scene)
-    object.__setattr__(made, "control", hand)
-    return made
 
 
 def named(offered: dict[str, Any], value: Any) -> str:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stiction.bodies.state import place_bodies
 from stiction.optional import mjviser, mujoco, trimesh
 from stiction.solutions.contact import Mode
 from stiction.viewer import backdrop
-from stiction.viewer.camera import Follower
+from stiction.viewer.camera import FOV, Follower
 from stiction.viewer.caption import words_of
 from stiction.viewer.forces import LOOKS, PULL, TORQUE, Scale, arrows, cones, outline, torques
+from stiction.viewer.server import update
 from stiction.viewer.shine import CONE_OPACITY
 
 if TYPE_CHECKING:
@@ -71,8 +73,7 @@ class Stage:
         self.simulation = simulation
         model, data = simulation.model, simulation.data
         if simulation.report is None:
-            mujoco().mj_kinematics(model, data)
-            mujoco().mj_comPos(model, data)
+            place_bodies(model, data)
         self.place = np.zeros(3) if place is None else np.asarray(place, float)
         self.root = server.scene.add_frame(root, show_axes=False, position=self.place)
         self.server = Beneath(server, root)
@@ -103,7 +104,7 @@ class Stage:
         server.scene.configure_default_lights(enabled=True, cast_shadow=True)
         server.initial_camera.position = tuple(camera.position)
         server.initial_camera.look_at = tuple(camera.centre)
-        server.initial_camera.fov = np.radians(45.0)
+        server.initial_camera.fov = np.radians(FOV)
 
     @property
     def offset(self) -> NDArray[np.float64]:
@@ -191,9 +192,7 @@ class Stage:
         self.scene._update_visualization(*poses, 0, self._moved, data)
 
     def _follow(self, data: Any) -> None:
-        words = words_of(self.simulation) if self.lines is None else "\n".join(self.lines)
-        if self._caption.text != words:
-            self._caption.text = words
+        update(self._caption, text=words_of(self.simulation) if self.lines is None else "\n".join(self.lines))
         if not self.follows:
             return
         # Bodies are moved, not the camera, which belongs to the person at the page; and body by body, since browsers
@@ -242,13 +241,10 @@ class Stage:
             assert contacts is not None
             assert self.chosen is not None
             self._mark.position = contacts.position[self.chosen] + self._moved
-            words = f"contact {self.chosen + 1}: {np.linalg.norm(contacts.force[self.chosen]):.4g} N"
-            if self._mark.text != words:
-                self._mark.text = words
-        if self._mark.visible != shown:
-            self._mark.visible = shown
+            update(self._mark, text=f"contact {self.chosen + 1}: {np.linalg.norm(contacts.force[self.chosen]):.4g} N")
+        update(self._mark, visible=shown)
 
-    def holds(self) -> Iterator[tuple[Any, NDArray[np.int32]]]:
+    def draggable(self) -> Iterator[tuple[Any, NDArray[np.int32]]]:
         """Handles that can be dragged, and the bodies of their instances."""
         for group in self.scene._mesh_groups:  # mjviser has no public way
             yield group.handle, group.body_ids
@@ -260,8 +256,7 @@ def set_arrows(handle: Any, ends: NDArray[np.float64] | None, look: Look) -> Non
         assert ends is not None
         handle.points = ends.astype(np.float32)
         handle.colors = np.tile(linear(look.colour), (len(ends), 1))
-    if handle.visible != shown:
-        handle.visible = shown
+    update(handle, visible=shown)
 
 
 def linear(colour: tuple[int, int, int]) -> NDArray[np.uint8]:
