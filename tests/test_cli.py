@@ -23,6 +23,7 @@ import stiction as st
 from stiction.cli import words
 from stiction.cli.main import app, main
 from stiction.cli.output import plain, table
+from stiction.problems.laws import LAWS
 from stiction.stepping.log import Log
 from stiction.studies.claims import Claim
 
@@ -895,6 +896,11 @@ def test_what_records_is_closed_when_a_step_fails(folder, capsys, monkeypatch):
 )
 def test_laws(text, law, viscosity):
     assert words.law(text) == (law, viscosity)
+
+
+def test_the_help_names_every_law():
+    named = {type(words.law(text.replace("FACETS", "8").replace("VISCOSITY", "1"))[0]) for text in words.LAWS}
+    assert named == set(LAWS.values())
 
 
 def test_solvers_and_steppers():

@@ -11,10 +11,10 @@ from cyclopts import Parameter
 
 from stiction.cli import words
 from stiction.cli.drive import Driving, to_keyframe
-from stiction.cli.output import INTERRUPTED, check_writable, progress, say, table, tell
+from stiction.cli.output import INTERRUPTED, progress, say, table, tell
 from stiction.cli.run import OUTPUT, Camera, Record, Scene, Theme, check_outputs, check_theme, looked_from
 from stiction.cli.source import Reading, Stepping, title
-from stiction.errors import InvalidProblem, InvalidScene
+from stiction.errors import InvalidProblem, InvalidScene, is_number, unknown
 
 if TYPE_CHECKING:
     from stiction.viewer.compare import Comparison
@@ -63,11 +63,7 @@ def compare(
     chosen = settings(with_)
     width, height = pixels(size)
     check_theme(theme)
-    check_outputs(record, None, plot)
-    if plot is not None:
-        from stiction.viewer import plots
-
-        check_writable(plot, plots.SUFFIXES, "--plot")
+    check_outputs(record, plot=plot)
     compared, what = made(scene, stepping, reading, driving, chosen)
     ended = 0
     with ExitStack() as outputs:
@@ -87,6 +83,8 @@ def compare(
             ended = INTERRUPTED
     tabulate(compared, what)
     if plot is not None:
+        from stiction.viewer import plots
+
         plots.save(plots.compared(compared, theme), plot)
     for path in (record, plot):
         if path is not None:
@@ -143,11 +141,9 @@ def settings(text: str) -> list[tuple[str, float | None]]:
     for part in filter(None, text.split(",")):
         name, colon, value = part.strip().partition(":")
         if name not in SETTINGS:
-            raise InvalidScene(words.nearest("engine", name, SETTINGS, " (--with)"))
+            raise InvalidScene(unknown("engine", name, SETTINGS, " (--with)"))
         number = words.literal(value) if colon else None
-        if colon and not (
-            isinstance(number, (int, float)) and not isinstance(number, bool) and 0.0 < number < math.inf
-        ):
+        if colon and not (is_number(number) and 0.0 < number < math.inf):
             raise InvalidScene(f"--with {part}: write a number above 0 after the colon")
         found.append((name, None if number is None else float(number)))
     if not found:

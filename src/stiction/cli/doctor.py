@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import cyclopts
 
 from stiction.cli.output import BAD_INPUT, FAILED, MANY, in_options, plain, say, tell
-from stiction.cli.run import Scene
+from stiction.cli.run import Scene, check_seconds
 from stiction.cli.source import Reading, Stepping
-from stiction.errors import InvalidScene, SolveFailed
+from stiction.errors import SolveFailed, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,8 +40,7 @@ def doctor(
         stiction doctor robot.xml
         stiction doctor card-house --set levels=3 --seconds 1
     """
-    if not 0.0 <= seconds < math.inf:
-        raise InvalidScene(f"--seconds must be a time of at least 0, got {seconds}")
+    check_seconds(seconds)
     simulation, report = examined(scene, stepping, reading)
     say(in_options(str(report)))
     if simulation is None:
@@ -189,7 +188,9 @@ def contacts(simulation: Any, advice: list[str]) -> Iterator[str]:
         unique = solution.uniqueness()
         yield str(unique)
         if not unique.unique:
-            shared = [name for i in range(found.n) if not unique.determined[i] and (name := pair(simulation, i))]
+            shared = [
+                pair(simulation.model, found, i) for i in range(found.n) if not (unique.determined[i] or found.kind[i])
+            ]
             if shared:
                 yield f"shared in many ways: {listed(shared)}"
             if len(unique.redundant_joints):
@@ -221,7 +222,7 @@ def geometry(simulation: Any, advice: list[str]) -> Iterator[str]:
     for (one, two), i in lowest.items():
         size = min(float(r) for r in model.geom_rbound[[one, two]] if r > 0.0)
         trees = model.body_treeid[model.geom_bodyid[[one, two]]]
-        text = f"{name_of(model, one)} – {name_of(model, two)}"
+        text = pair(model, found, i)
         if gaps[i] < -OVERLAP * size:
             overlapping.append(f"{text} by {-gaps[i]:.2g} m")
             if trees[0] == trees[1] and trees[0] >= 0:
@@ -249,12 +250,8 @@ def geometry(simulation: Any, advice: list[str]) -> Iterator[str]:
         yield "every pair agrees with the distance of its nearest points"
 
 
-def pair(simulation: Any, i: int) -> str:
-    found = simulation.engine.gathered
-    if found.kind[i] != 0:
-        return ""
-    one, two = found.pair[i]
-    return f"{name_of(simulation.model, one)} – {name_of(simulation.model, two)}"
+def pair(model: Any, found: Any, i: int) -> str:
+    return " – ".join(name_of(model, geom) for geom in found.pair[i])
 
 
 def name_of(model: Any, geom: int) -> str:
@@ -264,6 +261,4 @@ def name_of(model: Any, geom: int) -> str:
 def listed(names: list[str]) -> str:
     """Each once, with how often, not too many."""
     counted = {name: names.count(name) for name in names}
-    shown = [name if number == 1 else f"{name} ({number})" for name, number in list(counted.items())[:MOST]]
-    more = f" and {len(counted) - MOST} more" if len(counted) > MOST else ""
-    return "; ".join(shown) + more
+    return first_few([name if number == 1 else f"{name} ({number})" for name, number in counted.items()], MOST, "; ")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
 from stiction.cli import words
-from stiction.errors import InvalidScene
+from stiction.errors import InvalidScene, is_number, unknown
 
 if TYPE_CHECKING:
     from stiction.bodies.scene import Scene
@@ -46,9 +45,7 @@ class Driving:
             for actuator, value in held.items():
                 data.ctrl[actuator] = value
 
-        made = copy.copy(scene)
-        object.__setattr__(made, "control", control)
-        return made
+        return replace(scene, control=control)
 
     def place(self, simulation: Simulation) -> None:
         """Put a simulation that has not begun at its keyframe."""
@@ -67,11 +64,9 @@ def held_values(model: Any, pairs: tuple[str, ...]) -> dict[int, float]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         value = words.literal(text) if equals else None
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        if not is_number(value) or not math.isfinite(value):
             raise InvalidScene(f"--ctrl {pair}: write ACTUATOR=VALUE, as in --ctrl left=10")
-        if name not in known and not (name.isdigit() and int(name) < model.nu):
-            raise InvalidScene(words.nearest("actuator", name, known, " (--ctrl)"))
-        actuator = known.index(name) if name in known else int(name)
+        actuator = numbered("actuator", name, known, "--ctrl")
         low, high = (float(end) for end in model.actuator_ctrlrange[actuator])
         if model.actuator_ctrllimited[actuator] and not low <= value <= high:
             raise InvalidScene(f"--ctrl {pair}: {name} takes values from {low:g} to {high:g}")
@@ -84,6 +79,13 @@ def to_keyframe(model: Any, data: Any, wanted: str) -> None:
 
     mj = mujoco()
     known = [model.key(i).name or str(i) for i in range(model.nkey)]
-    if wanted not in known and not (wanted.isdigit() and int(wanted) < model.nkey):
-        raise InvalidScene(words.nearest("keyframe", wanted, known, " (--keyframe)"))
-    mj.mj_resetDataKeyframe(model, data, known.index(wanted) if wanted in known else int(wanted))
+    mj.mj_resetDataKeyframe(model, data, numbered("keyframe", wanted, known, "--keyframe"))
+
+
+def numbered(what: str, name: str, known: list[str], option: str) -> int:
+    """The number of something by its name, or by that number itself."""
+    if name in known:
+        return known.index(name)
+    if name.isdigit() and int(name) < len(known):
+        return int(name)
+    raise InvalidScene(unknown(what, name, known, f" ({option})"))

@@ -7,9 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from stiction.cli import words
 from stiction.cli.output import check_writable, say
-from stiction.errors import InvalidProblem
+from stiction.errors import InvalidProblem, unknown
 
 # What `--to` may name, and the ending by which a problem's `save` knows the format.
 FORMATS = {"npz": ".npz", "fclib": ".hdf5", "siconos": ".dat"}
@@ -37,7 +36,7 @@ def export(
         stiction export box-stack.hdf5 --to npz --out box.npz
     """
     if to not in FORMATS:
-        raise InvalidProblem(words.nearest("format", to, FORMATS, " (--to)"))
+        raise InvalidProblem(unknown("format", to, FORMATS, " (--to)"))
     ending = FORMATS[to]
     path = problem.with_suffix(ending) if out is None else out
     if path.resolve() == problem.resolve():

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from stiction.cli import words
 from stiction.cli.output import columns, say
-from stiction.errors import InvalidProblem, InvalidScene
+from stiction.errors import InvalidProblem, InvalidScene, unknown
 
 
 def scenes(
@@ -26,7 +26,7 @@ def scenes(
     from stiction.scenes import SCENES
 
     if name is not None and name not in SCENES:
-        raise InvalidScene(words.nearest("scene", name, SCENES))
+        raise InvalidScene(unknown("scene", name, SCENES))
     for each in SCENES if name is None else (name,):
         make = SCENES[each]
         options = inspect.signature(make).parameters.values()
@@ -51,7 +51,7 @@ def solvers(
     known = words.solvers()
     chosen = None if name is None else words.kebab(name)
     if chosen is not None and chosen not in known:
-        raise InvalidProblem(words.nearest("solver", chosen, known))
+        raise InvalidProblem(unknown("solver", chosen, known))
     for each in known if chosen is None else (chosen,):
         contract = known[each].contract
         say(each)

@@ -72,6 +72,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[
     )
 
 
+def shortened(
+    head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int], most: int, what: str = ""
+) -> str:
+    """The first rows of a table, and how many more there are."""
+    more = f"\n... and {len(rows) - most} more{what}" if len(rows) > most else ""
+    return table(head, rows[:most], numbers) + more
+
+
 def columns() -> int:
     """Width of the terminal; 100 where there is none."""
     try:

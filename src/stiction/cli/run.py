@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from stiction.cli.drive import Driving, held_values
-from stiction.cli.output import FAILED, INTERRUPTED, check_writable, plain, progress, say, table, tell
+from stiction.cli.output import FAILED, INTERRUPTED, check_writable, plain, progress, say, shortened, tell
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
 
@@ -78,8 +78,7 @@ def run(
         stiction run gripper.xml --ctrl left=10 --ctrl right=10 --record grip.mp4
         stiction run block-on-tripod --cones --record tripod.mp4
     """
-    if not 0.0 <= seconds < math.inf:
-        raise InvalidScene(f"--seconds must be a time of at least 0, got {seconds}")
+    check_seconds(seconds)
     check_theme(theme)
     check_outputs(record, log, plot)
     simulation = stepping.simulation(scene, reading, driving)
@@ -107,6 +106,11 @@ def run(
         return 0
     tell(f"after {course.steps} steps, at {simulation.time:.6g} s: {ended}")
     return INTERRUPTED if ended == "stopped" else FAILED
+
+
+def check_seconds(seconds: float) -> None:
+    if not 0.0 <= seconds < math.inf:
+        raise InvalidScene(f"--seconds must be a time of at least 0, got {seconds}")
 
 
 def steps_of(seconds: float, dt: float) -> int:
@@ -256,11 +260,10 @@ def contact_table(simulation: Simulation) -> str:
             *touch.geoms, plain(touch.gap), plain(touch.force[0], ".5g"),
             f"{math.hypot(touch.force[1], touch.force[2]):.5g}", touch.mode.name.lower(),
         ]
-        for touch in touches[:MOST]
+        for touch in touches
     ]  # fmt: skip
     head = ("geom", "geom", "gap [m]", "normal [N]", "friction [N]", "mode")
-    more = f"\n... and {len(touches) - MOST} more contacts" if len(touches) > MOST else ""
-    return "\n" + table(head, rows, numbers=(2, 3, 4)) + more
+    return "\n" + shortened(head, rows, (2, 3, 4), MOST, " contacts")
 
 
 # Outputs
@@ -286,7 +289,7 @@ def looked_from(camera: str | None) -> Any:
     return azimuth, elevation
 
 
-def check_outputs(record: Path | None, log: Path | None, plot: Path | None) -> None:
+def check_outputs(record: Path | None = None, log: Path | None = None, plot: Path | None = None) -> None:
     """Everything that can be refused is refused before the run, and before any file is made."""
     if record is not None:
         check_writable(record, (".mp4", ".gif", ".html"), "--record")

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from stiction.cli import words
-from stiction.cli.output import FAILED, MANY, check_writable, plain, say, table, tell
+from stiction.cli.output import FAILED, MANY, plain, say, shortened, table, tell
+from stiction.cli.run import check_outputs
 from stiction.errors import InvalidProblem, UnsupportedProblem, UnsymmetricMatrix
 
 MOST = 50  # rows that are shown
@@ -52,11 +53,7 @@ def solve(
         stiction solve box-stack.hdf5 --law pyramid:8 --solver cell-lemke
         stiction solve rockfall.dat --ignore rolling
     """
-    if plot is not None:
-        from stiction.viewer import plots
-
-        check_writable(plot, plots.SUFFIXES, "--plot")
-        plots.check()
+    check_outputs(plot=plot)
     chosen = None if solver == "all" else words.solver(solver)
     problem = loaded(file, law, ignore)
     if contact is not None and not 0 <= contact < problem.n:
@@ -65,6 +62,8 @@ def solve(
         raise InvalidProblem("--plot is for contact problems")
     best = compared(problem, tolerance) if chosen is None else single(problem, chosen, tolerance)
     if plot is not None and best is not None:
+        from stiction.viewer import plots
+
         plots.save(plots.problem(best, contact), plot)
         tell(f"plot: {plot}")
     if best is not None and best.ok:
@@ -147,17 +146,12 @@ def contacts_of(solution: Any) -> str:
         )
     ]  # fmt: skip
     head = ("contact", "mode", "normal [N s]", "friction [N s]", "opening [m/s]", "sliding [m/s]")
-    return shortened(head, rows, (0, 2, 3, 4, 5))
+    return shortened(head, rows, (0, 2, 3, 4, 5), MOST)
 
 
 def variables_of(solution: Any) -> str:
     rows = [[str(i), f"{z:.6g}", f"{w:.6g}"] for i, (z, w) in enumerate(zip(solution.z, solution.w, strict=True))]
-    return shortened(("index", "z", "w"), rows, (0, 1, 2))
-
-
-def shortened(head: tuple[str, ...], rows: list[list[str]], numbers: tuple[int, ...]) -> str:
-    more = f"\n... and {len(rows) - MOST} more" if len(rows) > MOST else ""
-    return table(head, rows[:MOST], numbers) + more
+    return shortened(("index", "z", "w"), rows, (0, 1, 2), MOST)
 
 
 def compared(problem: Any, tolerance: float) -> Any:

@@ -13,9 +13,9 @@ from cyclopts import Parameter
 from stiction.cli import words
 from stiction.cli.drive import Driving
 from stiction.cli.output import FAILED, INTERRUPTED, columns, plain, progress, say, table, tell
-from stiction.cli.run import Scene, check_theme, steps_of
+from stiction.cli.run import Scene, check_seconds, check_theme, steps_of
 from stiction.cli.source import Reading, Stepping, title
-from stiction.errors import InvalidProblem, InvalidScene, MissingDependency
+from stiction.errors import InvalidProblem, InvalidScene, MissingDependency, is_number, unknown
 
 if TYPE_CHECKING:
     from stiction.stepping.simulation import Simulation
@@ -73,8 +73,7 @@ def sweep(
     from stiction.sweeps.sweep import run
 
     check_theme(theme)
-    if not 0.0 <= seconds < math.inf:
-        raise InvalidScene(f"--seconds must be a time of at least 0, got {seconds}")
+    check_seconds(seconds)
     measures = chosen(measure)
     values = dict(varied(each) for each in vary)
     if len(values) < len(vary):
@@ -127,8 +126,8 @@ def varied(text: str) -> tuple[str, list[Any]]:
     if ":" not in given:
         return name, [words.literal(part) for part in given.split(",")]
     ends = [words.literal(part) for part in given.split(":")]
-    numbers = [each for each in ends if isinstance(each, (int, float)) and not isinstance(each, bool)]
-    if len(ends) != 3 or len(numbers) != 3 or not all(map(math.isfinite, numbers)) or ends[2] != int(ends[2]):
+    numbers = len(ends) == 3 and all(is_number(each) and math.isfinite(each) for each in ends)
+    if not numbers or ends[2] != int(ends[2]):
         raise InvalidScene(f"--vary {text}: write {name}=FROM:TO:COUNT, as in {name}=0.1:1:10")
     if not 1 <= ends[2] <= MOST_CASES:
         raise InvalidScene(f"--vary {text}: the count must be from 1 to {MOST_CASES:,}")
@@ -195,7 +194,7 @@ def chosen(text: str) -> tuple[str, ...]:
         raise InvalidProblem(f"--measure: name at least one of {', '.join(MEASURES)}")
     for name in names:
         if name not in MEASURES:
-            raise InvalidProblem(f"--measure: {words.nearest('measure', name, MEASURES)}")
+            raise InvalidProblem(f"--measure: {unknown('measure', name, MEASURES)}")
     return names
 
 

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from stiction.cli import words
 from stiction.cli.output import say, tell
-from stiction.errors import InvalidProblem, MissingDependency, StictionError
+from stiction.errors import InvalidProblem, MissingDependency, StictionError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def warm(
 
     for part in parts:
         if part not in PARTS:
-            raise InvalidProblem(words.nearest("part", part, PARTS, " (stiction warm)"))
+            raise InvalidProblem(unknown("part", part, PARTS, " (stiction warm)"))
     begin = time.perf_counter()
     chosen = parts or PARTS
     if min(len(chosen), cores()) > 1:
@@ -92,7 +92,7 @@ def lcps() -> Iterator[tuple[str, Callable[[], Any]]]:
 def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Every solver of contact problems under every law it takes, on two blocks."""
     import stiction as st
-    from stiction.problems.laws import BoxFriction, Coulomb, Frictionless, NoSlip
+    from stiction.problems.laws import SHOWN
     from stiction.problems.zoo.contact_families import stack
     from stiction.solvers import ALL
 
@@ -102,9 +102,9 @@ def contacts() -> Iterator[tuple[str, Callable[[], Any]]]:
     # Steps begin with ConeNewton at the same time, and go on with pyramids.
     kinds: list[Any] = sorted(ALL, key=lambda each: {st.CellLemke: 0, st.ConeNewton: 2}.get(each, 1))
     for solver in kinds:
-        for law in (Coulomb(), Coulomb(facets=4), BoxFriction(), NoSlip(), Frictionless()):
+        for name, law in SHOWN.items():
             if law.kind in solver.contract.laws:
-                yield f"{words.kebab(solver.__name__)} under {law!r}", partial(solved, solver, law)
+                yield f"{words.kebab(solver.__name__)}, {name}", partial(solved, solver, law)
 
     def differentiated() -> None:
         solution = st.solve(stack(2, seed=0))

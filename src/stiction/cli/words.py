@@ -12,11 +12,10 @@ import ast
 import dataclasses
 import inspect
 import re
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stiction.errors import InvalidProblem, InvalidScene
+from stiction.errors import InvalidProblem, InvalidScene, is_number, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,25 +60,17 @@ def literal(text: str) -> Any:
         return text
 
 
-def nearest(what: str, given: str, known: Iterable[str], all_of_them: str = "") -> str:
-    """Message about a name that is not known."""
-    known = list(known)
-    near = get_close_matches(given, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
-    return f"there is no {what} {given!r}; {hint}{all_of_them}"
-
-
 def made(what: str, known: Mapping[str, Any], words: Words) -> Any:
     """An object of options, made by its words."""
     if words.name not in known:
-        raise InvalidProblem(nearest(what, words.name, known))
+        raise InvalidProblem(unknown(what, words.name, known))
     kind = known[words.name]
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
     options = {}
     for name, text in words.options.items():
         field = fields.get(name.replace("-", "_"))
         if field is None:
-            raise InvalidProblem(nearest(f"option of {words.name}", name, fields))
+            raise InvalidProblem(unknown(f"option of {words.name}", name, fields))
         options[field.name] = literal(text)
         if not fits(options[field.name], field.default):
             kind_of = {bool: "true or false", str: "a word"}.get(type(field.default), "a number")
@@ -96,8 +87,7 @@ def fits(value: Any, default: Any) -> bool:
     """Whether a value can stand where the default stands: a word for a word, a truth value for one, else a number."""
     if isinstance(default, (bool, str)):
         return isinstance(value, type(default))
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number or (default is None and value is None)
+    return is_number(value) or (default is None and value is None)
 
 
 # Laws
@@ -123,7 +113,7 @@ def law(text: str) -> tuple[Law, float | None]:
 
 
 def at_least_zero(what: str, number: Any) -> float:
-    if isinstance(number, (int, float)) and not isinstance(number, bool) and 0.0 <= number < float("inf"):
+    if is_number(number) and 0.0 <= number < float("inf"):
         return float(number)
     raise InvalidProblem(f"{what} must be a number of at least 0, got {number!r}")
 
@@ -206,12 +196,12 @@ def scene(text: str, given: dict[str, Any], options: dict[str, Any]) -> Any:
 
     if text not in SCENES:
         raise InvalidScene(
-            nearest("scene", text, SCENES, " (`stiction scenes` lists them; a file ends in .xml or .urdf)")
+            unknown("scene", text, SCENES, " (`stiction scenes` lists them; a file ends in .xml or .urdf)")
         )
     known = inspect.signature(SCENES[text]).parameters
     for name in given:
         if name not in known:
-            raise InvalidScene(nearest(f"parameter of {text}", name, known))
+            raise InvalidScene(unknown(f"parameter of {text}", name, known))
     if options:
         raise InvalidScene(f"--{next(iter(options))} is for files; {text} is a named scene")
     try:
