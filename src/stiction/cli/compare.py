@@ -95,7 +95,7 @@ def compare(
 def made(
     scene: Scene, stepping: Stepping, reading: Reading, driving: Driving, chosen: list[tuple[str, float | None]]
 ) -> tuple[Comparison, str]:
-    """Ours and the others', all at their beginning, and what is compared, in words."""
+    """Our engines and the others, all at the start of the scene, and a title that says what is compared."""
     from stiction.viewer.compare import Comparison
     from stiction.viewer.rivals import runs_of
 

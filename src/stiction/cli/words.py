@@ -171,7 +171,7 @@ def named(text: str) -> bool:
 
 
 def seed(scene: str, number: int, given: Mapping[str, Any]) -> int:
-    """A seed, where something is random; elsewhere it would promise what is not so."""
+    """The seed, for a scene in which something is random; for others it would promise variety that is not there."""
     from stiction.scenes import SCENES
 
     if "seed" in given:

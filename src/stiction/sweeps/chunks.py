@@ -89,7 +89,7 @@ def as_file(rows: list[dict[str, Any]], types: dict[str, Any]) -> bytes:
 
 
 def without_strangers(rows: list[dict[str, Any]], name: str, found: list[str]) -> list[dict[str, Any]]:
-    """The rows, of which those whose value of a column is of another kind than the first one's are errors."""
+    """The rows; one whose value in this column is of another kind than the first row's becomes an error."""
     values = [row[name] for row in rows if row.get(name) is not None]
     first = next((value for value in values if kind(value) != LARGE), None)
     # Values of one kind that no column holds, such as lists of several kinds, are all errors.

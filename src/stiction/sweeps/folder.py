@@ -32,7 +32,7 @@ ADVICE = "choose another folder, or remove this one to begin anew"
 
 
 class Folder:
-    """Where a sweep keeps what is done."""
+    """Where a sweep keeps its finished chunks."""
 
     def __init__(self, path: Path, function: Function, cases: Cases, chunk: int) -> None:
         self.path, self.count = path, len(cases.rows)

@@ -37,7 +37,7 @@ def here(chunks: Iterable[Chunk], function: Function) -> Iterator[Done]:
 
 
 def on_cores(chunks: Iterable[Chunk], function: Function, workers: int, retries: int) -> Iterator[Done]:
-    """In processes of their own, of which any may end at any time.
+    """Chunks in worker processes, any of which may end at any time.
 
     A chunk whose worker was killed is done again. A case that was running when its worker ended `retries` + 1 times is
     not tried again: it becomes a row with an error, and the rest of its chunk is done.
@@ -83,8 +83,8 @@ def answering(team: list[Worker]) -> list[tuple[int, Worker]]:
 class Worker:
     """A process that does one chunk after the other.
 
-    chunk: what it is doing, None if nothing
-    case: index of the case that it is at, None before the first
+    chunk: the one it works on, None if it has none
+    case: index of its present case, None before the first
     """
 
     def __init__(self, sent: bytes) -> None:

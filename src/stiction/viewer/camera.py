@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 AZIMUTH, ELEVATION = 112.0, -17.0  # degrees, as MuJoCo counts them: a little from the side, a little from above
 FOV = 45.0  # degrees, from the bottom of the picture to its top
 FILL = 0.72  # of the picture, at most, across what moves
-AROUND = 0.12  # of the size of what moves: so much of what is fixed beside it belongs to the picture
+AROUND = 0.12  # of the size of what moves: the margin around it in which fixed geoms count as part of the picture
 LEASH = 0.10  # of the distance: what moves may leave the middle by so much before the camera follows
 ZOOM = 1.8  # times the first distance, at most
 
@@ -118,10 +118,10 @@ def first_camera(
 
 
 class Follower:
-    """A camera on a leash: it moves when what it looks at has left the middle, and steps back when that spreads.
+    """A camera on a leash: it moves when the moving bodies have left the middle, and steps back when they spread.
 
-    What flies too far apart for one picture is let go, the farthest from the middle first: there is no use in looking
-    at the emptiness between.
+    Bodies that fly too far apart for one picture are no longer followed, the farthest from the middle first: between
+    them there would be nothing to see.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Words in a picture: what is shown, by which law and engine, at what time; and which arrows mean what."""
+"""Captions of pictures: scene, law, engine and time, and a legend of the arrows."""
 
 from __future__ import annotations
 

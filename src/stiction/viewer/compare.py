@@ -30,7 +30,7 @@ LINE = np.array([255, 255, 255], np.uint8)
 
 
 class Comparison:
-    """Engines that go on together, and what they were worth whenever they were asked."""
+    """Engines stepped side by side, and the history of their numbers."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self.runs = list(runs)

@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.core import event
 
-PAUSE = 1.0  # s: what is compiled within this time of another belongs together
+PAUSE = 1.0  # s: kernels that begin within this time of the last one's end count as one compilation
 
 
 class Compiling(event.Listener):  # type: ignore[misc]

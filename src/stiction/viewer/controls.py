@@ -30,7 +30,7 @@ KINDS = ("mp4", "html", "gif")
 
 
 class Drive:
-    """A slider for each actuator; the scene's own control moves them until they are taken by hand."""
+    """A slider for each actuator; the scene's own control moves them until somebody does."""
 
     def __init__(self, gui: Any, session: Session) -> None:
         self.session = session
@@ -68,7 +68,7 @@ class Drive:
 
 
 def add_keyframes(gui: Any, session: Session) -> Any:
-    """A list to reset to, where the model has keyframes besides its beginning."""
+    """A list of keyframes to reset to, if the model has others than its beginning."""
     offered = keyframes(session.simulation.model)
     if len(offered) < 2:
         return None
@@ -126,7 +126,7 @@ class Past:
         self.moment, self.playing = None, False
 
     def go_on(self) -> None:
-        """The simulation, from what is shown."""
+        """Let the simulation go on from the moment that is shown."""
         moment = self.moment
         if moment is None:
             return
@@ -208,7 +208,7 @@ class Inspect:
 
 
 class Films:
-    """Records from a button to the next, from what is kept: at most the last minute."""
+    """Films between two presses of a button, made from the history: the last minute at most."""
 
     def __init__(self, gui: Any, session: Session, stage: Stage, done: Callable[[Path], None]) -> None:
         self.session, self._stage, self._done = session, stage, done

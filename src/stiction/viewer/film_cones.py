@@ -26,8 +26,8 @@ class Projection(NamedTuple):
     """From points of the world to pixels of a picture, x to the right and y down.
 
     axes: (3, 3) right, up and ahead
-    reach: what is seen to the right and up of the axis, at the distance of one
-    middle: where the axis goes through, in the same units
+    reach: half the width and height of what is seen, at the distance of one
+    middle: the centre of the picture, from the axis, at the same distance
     """
 
     position: NDArray[np.float64]
@@ -39,7 +39,7 @@ class Projection(NamedTuple):
 
     @classmethod
     def of(cls, scene: Any, width: int, height: int) -> Projection:
-        """The camera of an updated mjvScene: its two eyes, taken together, as MuJoCo draws it."""
+        """The camera of an updated mjvScene: the mean of its two eyes, as MuJoCo draws it."""
         eyes = scene.camera[:2]
         position, ahead, up = (
             np.mean([np.array(getattr(eye, name)) for eye in eyes], axis=0) for name in ("pos", "forward", "up")

@@ -107,7 +107,7 @@ def torques(simulation: Simulation, contacts: Contacts, scale: Scale) -> NDArray
 
 
 def shown(mode: Any) -> Any:
-    """The mode by whose look a contact is drawn: what spins or rolls against friction yields, as what slides does."""
+    """The mode whose look a contact has: one that spins or rolls against friction looks like one that slides."""
     return np.minimum(mode, Mode.SLIDE)
 
 

@@ -28,7 +28,7 @@ from stiction.optional import viser
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 ORIGIN = re.compile(r"https?://[^/?#@\s]+", re.IGNORECASE)
 
-# What strangers send is worth a line to those only who lower this logger's level.
+# Refused requests are logged only for those who lower this logger's level.
 log = logging.getLogger("stiction.viewer")
 log.addHandler(logging.NullHandler())
 log.setLevel(logging.CRITICAL)
@@ -40,8 +40,8 @@ _opening = threading.Lock()
 class Gate:
     """The `Host` and `Origin` that a page bound to this host accepts.
 
-    allow: origins ("https://name:port") that are let in besides
-    port: what is bound, known once it listens
+    allow: further origins ("https://name:port") that are let in
+    port: the port of the page, known once it listens
     """
 
     host: str
@@ -107,7 +107,7 @@ def is_address(name: str) -> bool:
 
 @contextlib.contextmanager
 def guarding(gate: Gate) -> Iterator[list[bool]]:
-    """A server that viser makes meanwhile has this gate; what it yields is empty if viser made none in this way."""
+    """Put the gate before the server that viser makes meanwhile; yields an empty list if viser made it otherwise."""
     server: Any = importlib.import_module("websockets.asyncio.server")
     given = server.serve
     made: list[bool] = []
@@ -127,7 +127,7 @@ def guarding(gate: Gate) -> Iterator[list[bool]]:
 
 
 def guarded(gate: Gate, process_request: Any) -> Callable[[Any, Any], Any]:
-    """viser's answers, to whom the gate lets in."""
+    """viser's answers, for requests that the gate lets in."""
 
     def answer(connection: Any, request: Any) -> Any:
         reason = gate.refusal(request.headers.get_all("Host"), request.headers.get_all("Origin"))
@@ -140,7 +140,7 @@ def guarded(gate: Gate, process_request: Any) -> Callable[[Any, Any], Any]:
 
 
 def quiet(handler: Any) -> Callable[[Any], Any]:
-    """viser's handler of a connection, without its messages about those who are not viser's page of this version."""
+    """viser's handler of a connection, which closes without a message on all but viser's page of this version."""
 
     async def handle(connection: Any) -> None:
         asyncio.get_running_loop().set_exception_handler(unheard)
@@ -154,5 +154,5 @@ def quiet(handler: Any) -> Callable[[Any], Any]:
 
 
 def unheard(loop: Any, context: dict[str, Any]) -> None:
-    """A message that is well-formed and makes no sense fails in a task of its own."""
+    """Log an error in a task: a message that is well-formed and makes no sense fails there."""
     log.debug("%s", context.get("message"), exc_info=context.get("exception"))

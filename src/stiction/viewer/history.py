@@ -35,7 +35,7 @@ BYTES = 200_000_000  # of all moments together
 
 @dataclass(frozen=True)
 class Moment:
-    """A simulation at one time, as it is shown and as it goes on.
+    """A simulation at one time: enough to show it and to go on from it.
 
     qpos: where everything was when the last step began: there its contacts are
     state, acceleration: after the step, all that MuJoCo's next step depends on
@@ -60,10 +60,10 @@ class Moment:
 
     @classmethod
     def of(cls, simulation: Simulation, began: NDArray[np.float64] | None, grip: Grip | None = None) -> Moment:
-        """The present one.
+        """The present moment of a simulation.
 
         began: positions from which the last step began
-        grip: a pull, which is no part of what goes on
+        grip: a pull by hand, which is left out, so that going on from here does not repeat it
         """
         model, data = simulation.model, simulation.data
         applied = None if grip is None else data.xfrc_applied[grip.body].copy()

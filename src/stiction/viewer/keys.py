@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Key(NamedTuple):
-    """A key as viser names it and as people do, what it does, and what it is called in the code."""
+    """A key: its name in viser and on a keyboard, what it does in words, and that action's name in the code."""
 
     name: str
     shown: str

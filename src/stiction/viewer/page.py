@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BOX = "padding: 0 1em 0.5em 1em; font-size: 0.85em; line-height: 1.35"
 ALARM = "margin: 0 1em 0.5em 1em; padding: 0.5em; font-size: 0.85em; border: 2px solid #d93a4e"
 NOTICE = "margin: 0 1em 0.5em 1em; padding: 0.5em; font-size: 0.85em; border: 2px solid #b87400"
-SOON = 0.3  # s: what is compiled faster is not worth a word
+SOON = 0.3  # s: compiling that takes less is not announced
 CELL = "padding: 0 0.4em 0 0; text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
 
 

@@ -1,7 +1,7 @@
 """Pictures of a run, of a comparison and of a problem, with Matplotlib.
 
-Lines never differ by colour alone. Numbers are drawn as what they are worth: differences below 1e-12 of their
-scale are rounding, and become the flat line that they mean; axes have no offsets and never zoom into rounding.
+Lines never differ by colour alone. Rounding is not drawn as if it were a result: differences below
+1e-12 of the scale become a flat line, and axes have no offsets and never zoom into rounding.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def compared(comparison: Comparison, theme: str = "light") -> Any:
 
 
 def floor_at(level: float, ax: Any, paper: Theme) -> None:
-    """The line at which rounding is drawn, and what it means."""
+    """The line below which numbers are rounding, and its label."""
     ax.axhline(level, color=paper.faint, lw=1.0)
     ax.annotate("rounding, and below", (0.99, level), (0, 3), xycoords=("axes fraction", "data"),
                 textcoords="offset points", ha="right", fontsize=7, color=paper.ink)  # fmt: skip
@@ -229,7 +229,7 @@ def curves(
     times: NDArray[np.float64], values: Mapping[str, NDArray[np.float64]], title: str, across: str, up: str,
     floor: float, theme: str = "light",
 ) -> Any:  # fmt: skip
-    """Named curves on a logarithmic axis; what is below the floor is drawn at it."""
+    """Named curves on a logarithmic axis; values below the floor are drawn on it."""
     figure, paper = blank(7.0, 5.0, theme)
     ax = figure.subplots()
     for k, (name, curve) in enumerate(values.items()):

@@ -100,7 +100,7 @@ class Session:
         self._commands.put(command)
 
     def obey(self) -> bool:
-        """Do what was asked for; whether there was anything."""
+        """Carry out the commands that wait; returns whether there were any."""
         done = False
         while not self._commands.empty():
             try:
@@ -139,7 +139,7 @@ class Session:
         self.failure, self.playing = f"{kind}{error}", False
 
     def reset(self) -> None:
-        """Back to the keyframe that is chosen, or to the beginning; what was kept is forgotten."""
+        """Back to the chosen keyframe, or to the beginning; clears the history."""
         self.release()
         simulation = self.simulation
         simulation.reset()

@@ -112,7 +112,7 @@ class Stage:
         return -self.place - self._moved
 
     def _above(self) -> NDArray[np.float64]:
-        """Where words do not hide what is shown."""
+        """The place of the caption, above everything that moves."""
         camera = self.follower.first
         return np.asarray(camera.centre + np.array([0.0, 0.0, 0.31 * camera.distance]))
 
@@ -145,7 +145,7 @@ class Stage:
         self._move_floor()
 
     def _move_floor(self) -> None:
-        """Under what is looked at, by whole tiles, so that they seem to stay where they are."""
+        """Move the floor under the camera's middle by whole tiles, so that it seems to stay in place."""
         at, turn = self._ground
         camera = self.follower.camera
         side = 2.0 * backdrop.tile_size(self.follower.first.distance)

@@ -33,7 +33,7 @@ def picture_of(name: str) -> NDArray[np.uint8] | None:
 
 
 class Start:
-    """Shows what there is to see, and one of it when it is chosen.
+    """A page with pictures of all scenes, and a viewer of the one that is chosen.
 
     make: a simulation of the scene with this name
     """

@@ -72,7 +72,7 @@ class Take:
         self._thread.join(seconds)
 
     def stop(self) -> None:
-        """Keep what there is of it, soon."""
+        """End the film with the pictures that are made, within some seconds."""
         self._stop.set()
         self.wait(5.0)
 
