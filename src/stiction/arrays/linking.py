@@ -33,7 +33,7 @@ from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from stiction.arrays.aggregates import credit_words, pass_tuples_whole
+from stiction.arrays.aggregates import pass_tuples_whole
 from stiction.arrays.ahead import awaited
 from stiction.arrays.calls import ARRAYS, DATA, NUMBERS, dtype_of, fields_of, name_of, named, split, words_of
 from stiction.arrays.compiled import Target
@@ -68,11 +68,12 @@ except ImportError:
 PATIENCE = 2.0  # s that compiling may take unannounced
 ANEW = 5.0  # s without compiling after which more of it is announced again: a fallback in the middle of a run
 ALONE: dict[str, tuple[str, str]] = {}  # names and kinds of `@alone` kernels that others call, by symbol
-# Passes of Numba for what kernels do not hold: closures, `with`, `raise`, array expressions, literal types, parfors.
+# Passes of Numba for what kernels do not hold: closures, `with`, `raise`, array expressions, literal types, parfors,
+# references to be counted.
 IDLE = {
     "with_lifting", "inline_closure_likes", "Rewrite dynamic raises", "make_function_op_code_to_jit_function",
     "find_literally", "literal_unroll", "LiteralPropagation", "inline_overloads", "nopython_rewrites",
-    "dump_parfor_diagnostics",
+    "dump_parfor_diagnostics", "ir_legalization",
 }  # fmt: skip
 _numbers = count()
 
@@ -314,10 +315,6 @@ if KNOWN:
         @property
         def codegen(self) -> Any:
             return NoEnvironment(self._codegen)
-
-        def add_ir_module(self, module: Any) -> None:
-            credit_words(module)
-            super().add_ir_module(module)
 
         def _optimize_functions(self, module: Any) -> None:
             module.data_layout = self._codegen._data_layout
