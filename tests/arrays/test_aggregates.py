@@ -10,6 +10,7 @@ import pytest
 from numba import njit, typeof
 from numba.core.datamodel.registry import default_manager
 
+from stiction.arrays.aggregates import words_in
 from stiction.arrays.compiled import kernel
 
 Theirs = namedtuple("Theirs", "values flag")
@@ -63,9 +64,11 @@ def test_a_record_comes_back_whole(flag: bool) -> None:
     assert table.tolist() == [[0.0, 0.0], [0.0, 5.0]]
 
 
-def test_a_record_is_one_argument() -> None:
+def test_a_record_is_one_argument_that_counts_its_words() -> None:
     model = default_manager.lookup(typeof(Outer(np.zeros(2), np.zeros((2, 2)), 2, True, Inner(3.0, 5.0))))
-    assert model.get_argument_type() is model.get_value_type()
+    given = model.get_argument_type()
+    assert given is model.get_value_type()
+    assert words_in(given) == 7 + 9 + 1 + 1 + 2  # an array: owner, parent, items, their size, address, shape, strides
 
 
 def test_tuples_of_others_are_passed_as_numba_does() -> None:

@@ -33,7 +33,7 @@ from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from stiction.arrays.aggregates import pass_tuples_whole
+from stiction.arrays.aggregates import credit_words, pass_tuples_whole
 from stiction.arrays.ahead import awaited
 from stiction.arrays.calls import ARRAYS, DATA, NUMBERS, dtype_of, fields_of, name_of, named, split, words_of
 from stiction.arrays.compiled import Target
@@ -315,6 +315,10 @@ if KNOWN:
         @property
         def codegen(self) -> Any:
             return NoEnvironment(self._codegen)
+
+        def add_ir_module(self, module: Any) -> None:
+            credit_words(module)
+            super().add_ir_module(module)
 
         def _optimize_functions(self, module: Any) -> None:
             module.data_layout = self._codegen._data_layout
