@@ -31,6 +31,10 @@ for name in ("block-stack", "force-closure-grasp", "card-house", "double-action-
     simulation = st.Simulation(st.Scene.named(name))
     for _ in range(20):
         simulation.step()
+start = np.empty((1, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
+mujoco.mj_getState(model, data, start[0], mujoco.mjtState.mjSTATE_FULLPHYSICS)
+assert (st.rollout(model, data, start, nstep=9).failed < 0).all()
+st.solve_many([report.solution.problem] * 2)
 print("numba" in sys.modules, st.__file__)
 """
 
@@ -42,6 +46,7 @@ def test_steps_in_one_call_are_noted(tmp_path):
     subprocess.run([sys.executable, "-m", "stiction.building", "note", str(notes)], env=quiet, check=True)
     names = {name for name, _ in json.loads(notes.read_text())}
     assert {"stiction.stepping.one_call:whole_step", "stiction.stepping.fused:make_step"} <= names
+    assert "stiction.stepping.loop:run_steps" in names
 
 
 @pytest.mark.slow

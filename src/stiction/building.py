@@ -113,8 +113,11 @@ def note(path: Path) -> None:
     def noted(kernel: Kernel, *given: Any) -> Any:
         if not within:
             calls[name_of(kernel), kinds_of(given)] = None
-        if kernel is one_call.whole_step:  # calls MuJoCo by addresses, which Python cannot: as if it had not begun
+        # These call MuJoCo by addresses, which Python cannot: as if a step had not begun, as if all had been made.
+        if kernel is one_call.whole_step:
             return one_call.NOT_LOOKED, one_call.RIGHT, one_call.LIKE_STEP
+        if kernel is loop.run_steps:
+            return given[3], 0, loop.ENDED, one_call.LIKE_STEP
         within.append(kernel)
         try:
             return kernel.py_func(*given)
@@ -134,7 +137,8 @@ def note(path: Path) -> None:
     Target.one_piece = True
     Kernel.first, Kernel.for_arguments, Kernel.code = noted, for_arguments, code  # type: ignore[assignment, method-assign]
     one_call: Any = import_module("stiction.stepping.one_call")  # now: kernels are made at import
-    one_call.address_of = address_of
+    loop: Any = import_module("stiction.stepping.loop")
+    one_call.address_of = loop.address_of = address_of
     for task in (*(task for tasks in TASKS.values() for _, task in tasks()), *families(), *scenes()):
         with suppress(StictionError), np.errstate(all="ignore"):  # solvers may fail; their calls are noted
             task()

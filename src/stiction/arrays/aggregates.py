@@ -5,7 +5,8 @@ thirty arrays is two hundred arguments, and half of all code before optimization
 record, and takes them apart itself when it makes machine code, which is the same in the end.
 
 LLVM's inliner credits a call with what passing its arguments would cost, and would count such a value as one:
-`credit_words` tells it how many it stands for.
+`credit_words` tells it how many it stands for. Long functions get no such credit: what takes a large record would be
+copied into all of its callers, code half as large again that takes much longer to compile and runs no faster.
 
 Only tuples of this package, and only on the CPU: code of others, cached under Numba's own convention, stays callable.
 """
@@ -21,6 +22,7 @@ from numba.core.types.containers import NamedTuple, NamedUniTuple
 
 OURS = __name__.partition(".")[0]
 WORD = 5  # what LLVM's inliner takes off for an argument that need not be passed: an instruction, by its measure
+LONG = 1000  # instructions, before optimization, from which on a function gets no credit
 
 
 def as_one_value(model: Any) -> Any:
@@ -61,10 +63,10 @@ def pass_tuples_whole() -> None:
 
 
 def credit_words(module: Any) -> None:
-    """Let LLVM inline functions that take records as readily as if each word were an argument of its own."""
+    """Let LLVM inline short functions that take records as if each word were an argument of its own."""
     for function in module.functions:
         words = sum(words_in(each.type) - 1 for each in function.args)
-        if function.blocks and words:
+        if function.blocks and words and sum(len(block.instructions) for block in function.blocks) < LONG:
             set.add(function.attributes, f'"call-threshold-bonus"="{WORD * words}"')
 
 

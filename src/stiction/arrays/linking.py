@@ -68,11 +68,12 @@ except ImportError:
 PATIENCE = 2.0  # s that compiling may take unannounced
 ANEW = 5.0  # s without compiling after which more of it is announced again: a fallback in the middle of a run
 ALONE: dict[str, tuple[str, str]] = {}  # names and kinds of `@alone` kernels that others call, by symbol
-# Passes of Numba for what kernels do not hold: closures, `with`, `raise`, array expressions, literal types, parfors.
+# Passes of Numba for what kernels do not hold: closures, `with`, `raise`, array expressions, literal types, parfors,
+# references to be counted.
 IDLE = {
     "with_lifting", "inline_closure_likes", "Rewrite dynamic raises", "make_function_op_code_to_jit_function",
     "find_literally", "literal_unroll", "LiteralPropagation", "inline_overloads", "nopython_rewrites",
-    "dump_parfor_diagnostics",
+    "dump_parfor_diagnostics", "ir_legalization",
 }  # fmt: skip
 _numbers = count()
 

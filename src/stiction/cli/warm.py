@@ -122,8 +122,10 @@ def turning() -> Iterator[tuple[str, Callable[[], Any]]]:
         ball = st.Simulation(st.Scene.from_xml(BALL))
         solution: Any = ball.step().solution
         st.solve(solution.problem)
+        ball.step()  # in one call
+        ball.rollout(nstep=3)
 
-    yield "time stepping, with torsion and rolling", stepped
+    yield "time stepping and a rollout, with torsion and rolling", stepped
 
 
 def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
