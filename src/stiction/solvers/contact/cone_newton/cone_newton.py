@@ -12,10 +12,11 @@ three more tangents: the disc is a ball in five directions, or one for each part
 Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
 sweeps of exact one-contact solves come first; few contacts that press already begin with full steps instead (`settle`).
 If Newton's method stalls, cycles start it again from the best point after more sweeps, a walk of proximal stages in
-units of the loads (`walk`; on large islands before the sweeps), or a perturbation. After a round of these, contacts are
-scaled by their loads, the best point is forgotten, and a new round begins. There is no guarantee, since friction is not
-monotone; a solve that misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from solutions for friction
-pyramids, and tries more cycles.
+units of the loads (`walk`), or a perturbation. After a round of these, contacts are scaled by their loads, the best
+point is forgotten, and a new round begins. On large islands walks are all that follows, the second and those after it
+from a perturbation: where one is lost, no effort mends it, but another mostly arrives. There is no guarantee, since
+friction is not monotone; a solve that misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from
+solutions for friction pyramids, and tries more cycles.
 
 [AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
 """
@@ -303,8 +304,8 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
         if cycle == (1 if warm else 0):
             set_delassus(contacts)
         stage = cycle % ROUND
-        if len(p) > LARGE and stage in (SWEEPS, WALK):
-            stage = SWEEPS + WALK - stage  # on large islands walks come first: they solve nearly all that is left
+        if len(p) > LARGE and cycle > 0:
+            stage = WALK  # walks solve nearly all that is left
         softness = soft * (1.0 if cycle % 3 == 0 else DIGIT if cycle % 3 == 1 else 1.0 / DIGIT)
 
         # The first cycle: a start is taken as it is, unless some contact carries far more than moves it.
@@ -317,15 +318,19 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
             steps += sweep_often(contacts, now, FIRST_SWEEPS, ROUGH, most - steps)
         elif stage == AFRESH:
             balance(contacts, p)
-            seed, least = begin_again(p, cycle % 2, seed, contacts, search), DIVERGED
+            seed, least = begin_again(seed, contacts, search), DIVERGED
             steps += sweep_often(contacts, now, FIRST_SWEEPS, ROUGH, most - steps)
         # The others, by their stage.
         elif stage == SWEEPS:
             steps += sweep_often(contacts, now, sweeps, EXACT, most - steps)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
         elif stage == WALK:
-            left = int(min(WALK_STEPS * max(len(p), LARGE), most - steps))
-            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, left, p)
+            # On large islands, where one walk is lost, the next goes on from elsewhere.
+            if len(p) > LARGE and cycle > 1:
+                seed = perturb(now.p, seed)
+            many = max(len(p), LARGE)
+            limits = int(min(WALK_STEPS * many, most - steps)), many
+            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, limits, p)
             steps += count
             copy_rows(now.p, best)
             least, _ = evaluate(contacts, now)
@@ -342,7 +347,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
         copy_rows(best, now.p)
         into_cone(now.p, contacts)
         evaluate(contacts, now)
-        violation = keep_better(contacts, now, weight, violation, p)
+        violation, _ = keep_better(contacts, now, weight, violation, p)
     return steps, violation, accepted
 
 
@@ -354,7 +359,8 @@ def begin_open(contacts, search, system, weight, p):
     for i in range(len(p)):
         system.mode[i] = OPEN
     least, _ = evaluate(contacts, search.now)
-    return least, keep_better(contacts, search.now, weight, DIVERGED, p)
+    violation, _ = keep_better(contacts, search.now, weight, DIVERGED, p)
+    return least, violation
 
 
 @kernel
@@ -443,12 +449,11 @@ def begin(whole, contacts):
 
 
 @kernel
-def begin_again(p, part, seed, contacts, search):
-    """Begin at part · p (0 or 1), perturbed; returns the next seed."""
+def begin_again(seed, contacts, search):
+    """Begin at nothing, perturbed; returns the next seed."""
     now = search.now
-    for i in range(len(p)):
-        for c in range(p.shape[1]):
-            now.p[i, c] = part * p[i, c] / contacts.stretch[i]
+    for i in range(len(now.p)):
+        put(now.p, i, contacts.zero)
     seed = perturb(now.p, seed)
     set_velocity(contacts, now)
     copy_rows(now.p, search.best)

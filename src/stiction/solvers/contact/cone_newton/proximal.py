@@ -21,8 +21,12 @@ its whole friction, the function hardly. Such a contact then sticks in the next 
 slides to and fro. Both together halve the stages of walls and heaps.
 
 Where friction locks, as in a wedge, a Newton step goes uphill: more load means more friction, which means more load.
-The step is then solved again with friction that depends half as much on its load, in the matrix alone (`loosen`); so is
-the next one. Such a stage ends with the same answer, some steps later, where it would have had none.
+The step is then solved again with friction that depends half as much on its load, in the matrix alone (`loosen`), as
+often as it takes; so is the next one. Without that dependence the matrix is symmetric, and the step goes downhill. Such
+a stage ends with the same answer, some steps later, where it would have had none.
+
+Stages of small ε are worth many steps: since friction is not monotone, the method of multipliers converges only where
+its steps are long enough, and otherwise turns in circles.
 """
 
 from __future__ import annotations
@@ -41,9 +45,12 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     CAREFUL,
     DIVERGED,
     GROW,
+    HURRY,
     LARGEST_EPSILON,
     LARGEST_STAGE,
     LEAST_PART,
+    LOOSENINGS,
+    SHORT,
     SMALLEST_STAGE,
     SPENT,
     STAGE_LENGTH,
@@ -107,7 +114,7 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
     square = respond(contacts, now.u, now, centre, epsilon, system)
     for j in range(m):
         step[j] = system.right[j]
-    locked = False
+    locked, shorts = False, 0
     for count in range(STAGE_STEPS):
         # Newton direction, and the power of the residual, which is in `step`, along it. Without any there is no way on.
         if square <= enough * enough:
@@ -117,9 +124,10 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
         if not solve_system(contacts, system):
             return False, count
         power = dot(step, system.right, m)
-        locked = not power > 0.0
-        if locked:
+        locked, times = not power > 0.0, 0
+        while not power > 0.0 and times < LOOSENINGS:
             # Friction locks: loosen it, in this step and the next.
+            times += 1
             loosen(system)
             for j in range(m):
                 system.right[j] = step[j]
@@ -146,6 +154,11 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
                 far, far_power = length, left
             part = near_power / (near_power - far_power)
             length = near + (far - near) * min(max(part, LEAST_PART), 1.0 - LEAST_PART)
+
+        # Where steps stay short, modes change with each of them: a larger ε finds them sooner.
+        shorts = shorts + 1 if length < SHORT else 0
+        if shorts >= HURRY:
+            return False, count + 1
 
         # Accept the step; contacts that it has taken through their discs are linearised as sticking.
         for j in range(m):

@@ -144,8 +144,14 @@ STAGE_LENGTH = 0.3
 # ε is at most halved after a stage, multiplied by GROW after one that failed, and by CAREFUL at least after that.
 GROW = 4.0
 CAREFUL = 1.0 / GROW
-# Newton steps of a stage, and the part of the first residual at which it ends.
-STAGE_STEPS, STAGE_PART = RUN, DIGIT
+# Newton steps of a stage, and the part of the first residual at which it ends. Fewer steps: stages of small ε fail, and
+# those of a larger one turn in circles.
+STAGE_STEPS, STAGE_PART = 2 * RUN, DIGIT
+# Times that friction is loosened in a step, by a half each: what is left of its dependence on loads hinders no step.
+LOOSENINGS = 5
+# Part of a Newton step that is short; a stage ends without an answer after HURRY of them in a row. Smaller: many trials
+# for steps that change one mode each.
+SHORT = GAIN * DIGIT
 # Part of the residual's power along a step that a line search may leave, and of its bracket that it cuts off at least.
 # Larger: steps that overshoot one contact spoil the others. Smaller: more trials.
 SPENT, LEAST_PART = 0.2, DIGIT
@@ -155,9 +161,9 @@ SPENT, LEAST_PART = 0.2, DIGIT
 # Contacts beyond which a walk takes the place of proximal steps in every round, not in every second one. With fewer
 # contacts proximal steps mostly do, and cost less.
 LARGE = 200
-# Newton steps of a walk for each contact, and for LARGE contacts at least. Of heaps of 100 and 300 bodies, walks that
-# succeed take up to this many, mostly a third. Larger: a step that fails is dearer. Smaller: steps fail that a longer
-# walk solves.
+# Newton steps of a walk for each contact, and for LARGE contacts at least; a walk is given up sooner if it has not
+# halved the violation in one for each contact. Some turn in circles for ever, at 1e-4 to 1e-8. Larger: a step that
+# fails is dearer. Smaller: steps fail that a longer walk solves.
 WALK_STEPS = 3
 # Impulse at which a walk is given up: half of the digits of a velocity are lost there. Where nothing yields, there is
 # no solution, and impulses double with every stage.
