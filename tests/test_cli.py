@@ -115,15 +115,19 @@ def test_help(command, capsys):
 
 
 def test_help_loads_nothing_heavy_and_is_quick():
+    """Whoever asks for help waits for the library that draws it, and hardly for more."""
     code = "import json, sys; from stiction.cli import main; main(['--help']); print(json.dumps(sorted(sys.modules)))"
-    spent = []
-    for _ in range(3):  # other processes take their share of caches: the quickest counts
-        begin = os.times()
-        shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        end = os.times()
-        spent.append(end.children_user + end.children_system - begin.children_user - begin.children_system)
-    assert {"numpy", "numba", "mujoco", "matplotlib", "scipy"}.isdisjoint(json.loads(shown.splitlines()[-1]))
-    assert min(spent) < 0.5
+    spent: dict[str, list[float]] = {code: [], "import cyclopts": []}
+    for _ in range(3):  # in turns; other processes take their share of caches: the quickest counts
+        for each, times in spent.items():
+            begin = os.times()
+            shown = subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, check=True).stdout
+            end = os.times()
+            times.append(end.children_user + end.children_system - begin.children_user - begin.children_system)
+            if each == code:
+                loaded = json.loads(shown.splitlines()[-1])
+    assert {"numpy", "numba", "mujoco", "matplotlib", "scipy"}.isdisjoint(loaded)
+    assert min(spent[code]) < 3.0 * min(spent["import cyclopts"])
 
 
 def test_version_and_name():

@@ -291,6 +291,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
         tolerance, enough = ease * tolerance, ease * enough
         accepted = max(accepted, STALL_EASE * tolerance)
     steps, sweeps, seed, fair = 0, MORE_SWEEPS, 1, enough * (accepted / tolerance if tolerance > 0.0 else 1.0)
+    strict = enough
     for cycle in range(max_cycles):
         # After a stall a larger violation is accepted.
         if cycle == 1:
@@ -330,7 +331,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
                 seed = perturb(now.p, seed)
             many = max(len(p), LARGE)
             limits = int(min(WALK_STEPS * many, most - steps)), many
-            violation, count = walk(contacts, search, system, weight, violation, tolerance, enough, limits, p)
+            violation, count = walk(contacts, search, system, weight, violation, tolerance, strict, limits, p)
             steps += count
             copy_rows(now.p, best)
             least, _ = evaluate(contacts, now)

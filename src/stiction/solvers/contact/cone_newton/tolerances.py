@@ -146,9 +146,9 @@ GROW = 4.0
 CAREFUL = 1.0 / GROW
 # Newton steps of a stage, and the part of the first residual at which it ends. Fewer steps: stages of small ε fail, and
 # those of a larger one turn in circles.
-STAGE_STEPS, STAGE_PART = 2 * RUN, DIGIT
+STAGE_STEPS, STAGE_PART = STAGED, DIGIT
 # Times that friction is loosened in a step, by a half each: what is left of its dependence on loads hinders no step.
-LOOSENINGS = 5
+LOOSENINGS = HURRY
 # Part of a Newton step that is short; a stage ends without an answer after HURRY of them in a row. Smaller: many trials
 # for steps that change one mode each.
 SHORT = GAIN * DIGIT

@@ -53,6 +53,7 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, limits,
     """Walk from search.now; p, of this violation, keeps the best impulses, without stretches.
 
     Returns (violation, Newton steps); search.now is where the walk ended.
+    enough: residual at which Newton's method aims, whatever is accepted: its last steps gain the most
     limits: Newton steps in all, and of those in which the violation has to be halved
     """
     now, centre, (max_steps, patience) = search.now, search.direction, limits
@@ -90,7 +91,7 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, limits,
             reached, since = seen, steps
 
         # Far better than at the last attempt: Newton's method may be able to finish.
-        if violation <= WALK_DROP * tried and not violation <= tolerance:
+        if violation <= WALK_DROP * tried:
             tried = violation
             violation, count = finish(contacts, search, system, weight, violation, tolerance, enough, p)
             steps += count
