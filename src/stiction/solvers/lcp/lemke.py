@@ -343,8 +343,10 @@ def follow(t, size, max_pivots, ray):
         # Neither a ray nor a small pivot is trusted unless the inverse is fresh and the rates are refined.
         if event == NOTHING or doubtful:
             if not fresh:
+                # If the basis cannot be inverted anew, what nothing blocks may be a ray; others examine its proof.
+                read_ray(t, size, driven if drives_z else -1, sense, ray)
                 if not rebuild(t, size):
-                    return SINGULAR, pivots, size
+                    return RAY if event == NOTHING else SINGULAR, pivots, size
                 residuals(t, size)
                 correct(t, size)
                 rates(t, size, driven, drives_z, sense)
