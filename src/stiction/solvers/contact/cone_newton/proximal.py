@@ -33,12 +33,12 @@ from __future__ import annotations
 
 from math import sqrt
 
-from stiction.arrays.compiled import kernel
+from stiction.arrays.compiled import in_callers, kernel
 from stiction.arrays.dense import dot
 from stiction.arrays.runs import add_rows, rows_dot
-from stiction.arrays.vectors import across, at, minus, negative, over, plus, put, times, with_normal
+from stiction.arrays.vectors import across, at, inner, minus, negative, over, plus, put, times, with_normal
 from stiction.solvers.contact.cone_newton.apart import respond_apart
-from stiction.solvers.contact.cone_newton.one_contact import counted, evaluate, into_cone
+from stiction.solvers.contact.cone_newton.one_contact import counted, evaluate, into_cone, onto_cone
 from stiction.solvers.contact.cone_newton.slope import set_slip, set_stick
 from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_system
 from stiction.solvers.contact.cone_newton.tolerances import (
@@ -104,48 +104,33 @@ def proximal(contacts, search, system, least, enough, max_steps):
 def stage(contacts, now, trial, centre, step, system, epsilon, enough):
     """Solve the regularised law about `centre`, where velocities are now.u, up to a residual `enough`.
 
-    Returns (whether it is solved, Newton steps); impulses in now.p. Here now.x and trial.x are changes from the centre,
-    because rounding of whole velocities would be divided by ε.
+    Returns (whether it is solved, Newton steps); impulses in now.p. Here now.x is a change from the centre, because
+    rounding of whole velocities would be divided by ε.
     """
-    # Begin at the centre.
-    m = len(now.x)
+    # Begin at the centre. Contact velocities are linear along a step: only its end needs products with rows.
+    m, moved, along = len(now.x), trial.u, system.constant
     for j in range(m):
         now.x[j] = 0.0
-    square = respond(contacts, now.u, now, centre, epsilon, system)
-    for j in range(m):
-        step[j] = system.right[j]
+    for i in range(len(moved)):
+        put(moved, i, contacts.zero)
+    square = respond(contacts, moved, now, centre, epsilon, system)
     locked, shorts = False, 0
     for count in range(STAGE_STEPS):
-        # Newton direction, and the power of the residual, which is in `step`, along it. Without any there is no way on.
+        # Newton direction, and the power of the residual along it. Without any there is no way on.
         if square <= enough * enough:
             return True, count
-        if locked:
-            loosen(system)
-        if not solve_system(contacts, system):
-            return False, count
-        power = dot(step, system.right, m)
-        locked, times = not power > 0.0, 0
-        while not power > 0.0 and times < LOOSENINGS:
-            # Friction locks: loosen it, in this step and the next.
-            times += 1
-            loosen(system)
-            for j in range(m):
-                system.right[j] = step[j]
-            if not solve_system(contacts, system):
-                return False, count
-            power = dot(step, system.right, m)
-        if not 0.0 < power < DIVERGED:
-            return False, count + 1
         for j in range(m):
             step[j] = system.right[j]
+        locked, power = stage_direction(contacts, step, system, locked)
+        if not 0.0 < power < DIVERGED:
+            return False, count + 1
+        set_change(contacts, step, along)
 
         # Line search for the point where that power is spent, between the last two of either sign.
         length, near, near_power, far, far_power = 1.0, 0.0, power, 0.0, 0.0
+        done, per_length = dot(now.x, step, m), dot(step, step, m)
         for _ in range(TRIALS):
-            for j in range(m):
-                trial.x[j] = now.x[j] + length * step[j]
-            square = respond(contacts, now.u, trial, centre, epsilon, system)
-            left = dot(system.right, step, m)
+            left = push(contacts, now.u, moved, along, length, centre, epsilon) - done - length * per_length
             if abs(left) <= SPENT * power or (left > 0.0 and far == 0.0):
                 break
             if left > 0.0:
@@ -162,12 +147,60 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
 
         # Accept the step; contacts that it has taken through their discs are linearised as sticking.
         for j in range(m):
-            step[j] = system.right[j]
-        hold_crossed(contacts, now.u, now.x, trial.x, centre, epsilon, system)
-        copy_rows(trial.p, now.p)
-        for j in range(m):
-            now.x[j] = trial.x[j]
+            now.x[j] += length * step[j]
+        for i in range(len(moved)):
+            put(moved, i, plus(at(moved, i, contacts.zero), times(length, at(along, i, contacts.zero))))
+        square = respond(contacts, moved, now, centre, epsilon, system)
+        hold_crossed(contacts, now.u, moved, along, length, centre, epsilon, system)
     return square <= enough * enough, STAGE_STEPS
+
+
+@kernel
+def stage_direction(contacts, step, system, locked):
+    """Newton direction for the residual `step`, which it replaces; locked: whether friction locked in the last step.
+
+    Returns (whether it locks in this one, the residual's power along the direction, 0 if there is no direction).
+    """
+    m, right = len(step), system.right
+    if locked:
+        loosen(system)
+    if not solve_system(contacts, system):
+        return locked, 0.0
+    power = dot(step, right, m)
+    locked, times = not power > 0.0, 0
+    while not power > 0.0 and times < LOOSENINGS:
+        # Friction locks: loosen it, in this step and the next.
+        times += 1
+        loosen(system)
+        for j in range(m):
+            right[j] = step[j]
+        if not solve_system(contacts, system):
+            return locked, 0.0
+        power = dot(step, right, m)
+    for j in range(m):
+        step[j] = right[j]
+    return locked, power
+
+
+@kernel
+def set_change(contacts, step, along):
+    """along = L step: how contact velocities change along a step."""
+    for i in range(len(along)):
+        put(along, i, rows_dot(contacts.rows[i], contacts.segments[i], step, contacts.zero))
+
+
+@kernel
+def push(contacts, u, moved, along, length, centre, epsilon):
+    """Power along a step, at this part of it, of what impulses have changed from the centre."""
+    stiffness, zero, total = 1.0 / epsilon, contacts.zero, 0.0
+    for i in range(len(along)):
+        c, way = at(centre, i, zero), at(along, i, zero)
+        y = regularised(c, at(u, i, zero), plus(at(moved, i, zero), times(length, way)), stiffness)
+        if y[0] > 0.0:
+            total += inner(minus(onto_cone(y, y[0], contacts.friction[i] * y[0], contacts.apart), c), way)
+        elif c[0] != 0.0:
+            total -= inner(c, way)
+    return total
 
 
 @kernel
@@ -180,8 +213,8 @@ def loosen(system):
 
 
 @kernel
-def hold_crossed(contacts, u, before, x, centre, epsilon, system):
-    """Let contacts stick that slide at x, and slid the other way before, and correct the right-hand side for that.
+def hold_crossed(contacts, u, moved, along, length, centre, epsilon, system):
+    """Let contacts stick that slide now, and slid the other way before, and correct the right-hand side for that.
 
     Friction of a sliding contact does not depend on its speed, so that a Newton step may reverse it, and the next one
     reverse it again. What it passed on its way is sticking.
@@ -192,25 +225,24 @@ def hold_crossed(contacts, u, before, x, centre, epsilon, system):
     for i in range(len(u)):
         if system.mode[i] != SLIP:
             continue
-        # y before and now.
-        rows, runs, c, v = contacts.rows[i], contacts.segments[i], at(centre, i, zero), at(u, i, zero)
-        y = minus(c, times(stiffness, plus(v, rows_dot(rows, runs, x, zero))))
-        old = minus(c, times(stiffness, plus(v, rows_dot(rows, runs, before, zero))))
+        # y now, and the way to it from before.
+        y = regularised(at(centre, i, zero), at(u, i, zero), at(moved, i, zero), stiffness)
+        way = times(-stiffness * length, at(along, i, zero))
+        old = minus(y, way)
 
         # The least distance from the axis on the way from one to the other, if it is not at one of the ends.
-        way = minus(y, old)
-        square, along = across(way, way), -across(old, way)
-        if not 0.0 < along < square:
+        square, forth = across(way, way), -across(old, way)
+        if not 0.0 < forth < square:
             continue
         radius = contacts.friction[i] * max(0.0, min(y[0], old[0]))
-        if across(old, old) - along * along / square >= radius * radius:
+        if across(old, old) - forth * forth / square >= radius * radius:
             continue
 
         # The linear law of sticking, p = y, in place of its projection.
         q = with_normal(y[0], times(contacts.friction[i] * y[0] / sqrt(across(y, y)), y))
         system.mode[i] = STICK
         set_stick(system.slope, i, stiffness, zero)
-        add_rows(rows, runs, minus(y, q), system.right)
+        add_rows(contacts.rows[i], contacts.segments[i], minus(y, q), system.right)
 
 
 @kernel
@@ -223,20 +255,26 @@ def distance(p, q):
     return largest
 
 
+@in_callers
 @kernel
-def respond(contacts, u, point, centre, epsilon, system):
+def regularised(c, u, moved, stiffness):
+    """y = c - u / ε of a contact, where velocities have moved from u."""
+    return minus(c, times(stiffness, plus(u, moved)))
+
+
+@kernel
+def respond(contacts, moved, point, centre, epsilon, system):
     """Set p by the regularised law at the change x, its slope, and right = sum of L_iᵀ (p_i - c_i) - x.
 
-    u: velocities at the centre. Returns |right|².
+    point.u: velocities at the centre; moved: L x. Returns |right|².
     """
     p, x, right, slope, zero = point.p, point.x, system.right, system.slope, contacts.zero
     stiffness = 1.0 / epsilon
     for j in range(len(x)):
         right[j] = -x[j]
     for i in range(len(p)):
-        # y = c - u / ε at this contact.
-        moved, c = rows_dot(contacts.rows[i], contacts.segments[i], x, zero), at(centre, i, zero)
-        y = minus(c, times(stiffness, plus(at(u, i, zero), moved)))
+        c = at(centre, i, zero)
+        y = regularised(c, at(point.u, i, zero), at(moved, i, zero), stiffness)
 
         # Open: no impulse.
         if y[0] <= 0.0:
