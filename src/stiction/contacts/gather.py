@@ -302,7 +302,7 @@ def fill(model, data, where, kept, to, scratch):
         kind[i], address[i], source[i] = CONTACT, row, c
         pair[i, 0], pair[i, 1] = geoms[0], geoms[1]
         gap[i], slack[i] = floats(contact + where[DIST])[0], SLACK * smaller_radius(model, geoms)
-        if abs(gap[i]) <= grain(model, geoms[0]) + grain(model, geoms[1]):
+        if abs(gap[i]) <= vertex_error(model, geoms[0]) + vertex_error(model, geoms[1]):
             gap[i] = 0.0
         set_place(data, where, contact, geoms[1], spot[i], to.frame[i])
         # Its rows; directions without friction have none.
@@ -513,7 +513,7 @@ def named(data, row, what, i, kind, address, source, pair):
 
 
 @kernel
-def grain(model, geom):
+def vertex_error(model, geom):
     """How far, in m, the vertices of a mesh may be from where they are meant: those of a flat face from its plane."""
     m = model[0]
     return GRAIN * floats(m.geom_rbound)[geom] if ints(m.geom_type)[geom] == MESH else 0.0
