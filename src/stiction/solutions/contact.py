@@ -164,6 +164,10 @@ class ContactSolution(NamedTuple):
         return contacts(repr(self)[1:-1], self)
 
 
+# Of what the certificate of islands together has the largest.
+LARGEST = ("penetration", "complementarity", "cone", "dissipation", "momentum", "joint", "beyond_cone", "energy")
+
+
 def certify_contact(problem: ContactProblem, solution: Any) -> ContactCertificate:
     """Judge a contact solution, ours or anybody's: anything with `impulse`, `velocity` and `joint_impulse`."""
     impulse = np.array(solution.impulse, dtype=np.float64)
@@ -251,19 +255,7 @@ def judge_apart(
         contact = int(each.contacts[certificate.contact]) if certificate.contact >= 0 else -1
         found.append(certificate._replace(contact=contact))
     worst = max(found, key=lambda each: (each.residual != each.residual, each.residual))
-    most = {
-        name: max(getattr(each, name) for each in found)
-        for name in (
-            "penetration",
-            "complementarity",
-            "cone",
-            "dissipation",
-            "momentum",
-            "joint",
-            "beyond_cone",
-            "energy",
-        )
-    }
+    most = {name: max(getattr(each, name) for each in found) for name in LARGEST}
     return worst._replace(**most), u, mode
 
 

@@ -62,13 +62,15 @@ class Uniqueness(NamedTuple):
 
 def uniqueness(problem: ContactProblem, solution: ContactSolution) -> Uniqueness:
     """The null space of the active rows."""
+    from scipy.linalg import null_space
+
     n, white = problem.n, problem.whitened
     rows = densified(white.rows, white.segments, len(white.free))
     d = rows.shape[1]
     spans = [span(cone, problem.dim if d == 3 else d, d) for cone in cones(problem, solution)]
     columns = [spans[i] @ rows[i] for i in range(n)]
     active = np.concatenate([*columns, np.zeros((0, len(white.free)))])
-    null = null_space(active.T)
+    null = null_space(active.T, rcond=DEPENDENT).T if len(active) else np.zeros((0, 0))
     directions = np.zeros((len(null), n, d))
     begin = 0
     for i, basis in enumerate(spans):
@@ -77,15 +79,6 @@ def uniqueness(problem: ContactProblem, solution: ContactSolution) -> Uniqueness
     shared = np.abs(directions).max(axis=(0, 2), initial=0.0) > SHARED if len(null) else np.zeros(n, bool)
     redundant = problem.redundant_joints
     return Uniqueness(~shared, len(null), directions * (white.scale * white.tau)[:, None], redundant)
-
-
-def null_space(matrix: Array) -> Array:
-    """Rows that span the null space of the matrix."""
-    if matrix.shape[1] == 0:
-        return np.zeros((0, 0))
-    _, sizes, right = np.linalg.svd(matrix, full_matrices=True)
-    rank = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
-    return np.asarray(right[rank:], np.float64)
 
 
 def span(cone: Array | float, dim: int, d: int) -> Array:
