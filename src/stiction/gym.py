@@ -20,7 +20,7 @@ from stiction.optional import gymnasium
 from stiction.problems.laws import Coulomb, Law
 from stiction.stepping.choices import check_law, check_solver, check_stepper
 from stiction.stepping.engine import Engine, alone
-from stiction.stepping.rollout import CONTROL, PHYSICS, How, Roller, mj
+from stiction.stepping.rollout import CONTROL, PHYSICS, Roller, StepOptions, mj
 from stiction.stepping.time_stepping import DEFAULT, TimeStepping
 
 if TYPE_CHECKING:
@@ -112,8 +112,10 @@ class CompiledContact(Contact):
     def advance(self, control: NDArray[Any], steps: int) -> None:
         data, model = self.env.data, self.env.model
         if self.roller is None or self.roller.engine.data is not data:
-            how = How(self.law, self.stepper, "raise", CONTROL, DEFAULT if self.solver is None else self.solver)
-            self.roller = Roller(Engine(self.scene, data), how)
+            options = StepOptions(
+                self.law, self.stepper, "raise", CONTROL, DEFAULT if self.solver is None else self.solver
+            )
+            self.roller = Roller(Engine(self.scene, data), options)
         elif data.time == 0.0:  # an episode begins: nothing is remembered of the last one
             place_bodies(model, data)
             self.roller.engine.last = None
@@ -122,7 +124,7 @@ class CompiledContact(Contact):
         residual, failed, t = np.zeros(steps), np.full(1, -1), 0
         with alone(data):
             while t < steps:
-                t = self.roller.some(t, steps, rows, state, sensed, residual, failed)
+                t = self.roller.make_steps(t, steps, rows, state, sensed, residual, failed)
         self.residual = float(residual.max(initial=0.0))
 
 

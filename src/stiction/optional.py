@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,41 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-def matplotlib() -> ModuleType:
-    """Matplotlib, with `matplotlib.figure` loaded.
+def _require(package: str, *modules: str, use: str, extra: str) -> ModuleType:
+    """Import a package and the named modules in it, or name the extra that installs it."""
+    try:
+        for module in modules:
+            import_module(f"{package}.{module}")
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] != package:
+            raise  # the package is there, and broken
+        raise MissingDependency(f"{use} need {package}: pip install 'stiction[{extra}]'") from error
 
-    `matplotlib().figure.Figure()` draws and saves without a display and keeps no global state, which pyplot would.
-    """
-    return _require("matplotlib", "figure", use="plots", extra="plots")
 
+# `matplotlib().figure.Figure()` draws and saves without a display and keeps no global state, which pyplot would.
+matplotlib = partial(_require, "matplotlib", "figure", use="plots", extra="plots")
+h5py = partial(_require, "h5py", use="FCLIB files", extra="files")
+pyarrow = partial(_require, "pyarrow", "parquet", use="tables and Parquet files", extra="parquet")
+ray = partial(_require, "ray", "exceptions", use="sweeps on a cluster", extra="cluster")
+gymnasium = partial(_require, "gymnasium", "envs.mujoco", use="reinforcement-learning environments", extra="gym")
 
-def h5py() -> ModuleType:
-    """h5py, which reads and writes HDF5."""
-    return _require("h5py", use="FCLIB files", extra="files")
+# Methods for quadratic programs, and Lemke's, to compare ours with.
+quadprog = partial(_require, "quadprog", use="comparisons with quadprog", extra="peers")
+daqp = partial(_require, "daqp", use="comparisons with daqp", extra="peers")
+proxsuite = partial(_require, "proxsuite", use="comparisons with proxsuite", extra="peers")
+quantecon = partial(_require, "quantecon", "optimize", use="comparisons with quantecon", extra="peers")
+
+# What the viewer stands on; viser brings trimesh and Pillow.
+viser = partial(_require, "viser", use="the browser viewer and replays", extra="viewer")
+mjviser = partial(_require, "mjviser", use="the browser viewer and replays", extra="viewer")
+trimesh = partial(_require, "trimesh", "creation", use="the browser viewer and replays", extra="viewer")
+imageio_ffmpeg = partial(_require, "imageio_ffmpeg", use="videos", extra="viewer")
+pillow = partial(_require, "PIL", "Image", "ImageDraw", "ImageFont", use="words in films", extra="viewer")
+
+# Arrays with gradients.
+torch = partial(_require, "torch", use="differentiable contact solves with tensors", extra="torch")
+jax = partial(_require, "jax", "numpy", use="differentiable contact solves with JAX", extra="jax")
 
 
 def mujoco() -> ModuleType:
@@ -43,75 +68,10 @@ def mujoco() -> ModuleType:
     return package
 
 
-def pyarrow() -> ModuleType:
-    """pyarrow, with `pyarrow.parquet` loaded: tables as files that other tools read."""
-    return _require("pyarrow", "parquet", use="tables and Parquet files", extra="parquet")
-
-
-def ray() -> ModuleType:
-    """Ray, which runs tasks on a cluster."""
-    return _require("ray", "exceptions", use="sweeps on a cluster", extra="cluster")
-
-
-def quadprog() -> ModuleType:
-    """quadprog: Goldfarb and Idnani's active-set method for quadratic programs."""
-    return _require("quadprog", use="comparisons with quadprog", extra="peers")
-
-
-def daqp() -> ModuleType:
-    """DAQP: a dual active-set method for quadratic programs."""
-    return _require("daqp", use="comparisons with daqp", extra="peers")
-
-
-def proxsuite() -> ModuleType:
-    """ProxSuite: an augmented Lagrangian method for quadratic programs."""
-    return _require("proxsuite", use="comparisons with proxsuite", extra="peers")
-
-
-def quantecon() -> ModuleType:
-    """QuantEcon, with `quantecon.optimize` loaded, which has Lemke's method."""
-    return _require("quantecon", "optimize", use="comparisons with quantecon", extra="peers")
-
-
 def viewer_of_mujoco() -> ModuleType:
     """MuJoCo's own viewer, in a window."""
     mujoco()
     return import_module("mujoco.viewer")
-
-
-def viser() -> ModuleType:
-    """viser, which shows scenes in a browser."""
-    return _require("viser", use="the browser viewer and replays", extra="viewer")
-
-
-def mjviser() -> ModuleType:
-    """mjviser, which knows how a MuJoCo model looks in viser."""
-    return _require("mjviser", use="the browser viewer and replays", extra="viewer")
-
-
-def trimesh() -> ModuleType:
-    """trimesh, with its shapes loaded; viser brings it."""
-    return _require("trimesh", "creation", use="the browser viewer and replays", extra="viewer")
-
-
-def imageio_ffmpeg() -> ModuleType:
-    """An ffmpeg that needs no installation."""
-    return _require("imageio_ffmpeg", use="videos", extra="viewer")
-
-
-def pillow() -> ModuleType:
-    """Pillow, with images, drawing and fonts loaded; viser brings it."""
-    return _require("PIL", "Image", "ImageDraw", "ImageFont", use="words in films", extra="viewer")
-
-
-def torch() -> ModuleType:
-    """PyTorch: tensors with gradients."""
-    return _require("torch", use="differentiable contact solves with tensors", extra="torch")
-
-
-def jax() -> ModuleType:
-    """JAX, with `jax.numpy` loaded: arrays with gradients."""
-    return _require("jax", "numpy", use="differentiable contact solves with JAX", extra="jax")
 
 
 def numba_cuda() -> ModuleType:
@@ -127,20 +87,3 @@ def numba_cuda() -> ModuleType:
     if not cuda.is_available():
         raise MissingDependency("solves on a GPU need an NVIDIA GPU and its driver, and none was found: use on='cpu'")
     return cuda
-
-
-def gymnasium() -> ModuleType:
-    """Gymnasium, with its MuJoCo environments loaded."""
-    return _require("gymnasium", "envs.mujoco", use="reinforcement-learning environments", extra="gym")
-
-
-def _require(package: str, *modules: str, use: str, extra: str) -> ModuleType:
-    """Import a package and the named modules in it, or name the extra that installs it."""
-    try:
-        for module in modules:
-            import_module(f"{package}.{module}")
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name is not None and error.name.partition(".")[0] != package:
-            raise  # the package is there, and broken
-        raise MissingDependency(f"{use} need {package}: pip install 'stiction[{extra}]'") from error

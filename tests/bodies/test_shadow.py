@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import stiction as st
-from stiction.bodies.shadow import MARGINS, Shadow, leave_to_the_system
+from stiction.bodies.shadow import MARGINS, Shadow, never_free
 from stiction.bodies.state import model_bytes
 from stiction.errors import InvalidScene
 
@@ -237,7 +237,7 @@ def test_a_shadow_that_is_left_at_the_end_is_never_freed():
     """The interpreter's last collection does not call `__del__`: MuJoCo would free the user's buffer a second time."""
     shadow = Shadow.of(model_of())
     alive = weakref.ref(shadow)
-    leave_to_the_system()
+    never_free()
     del shadow
     gc.collect()
     assert alive() is not None

@@ -10,7 +10,7 @@ from stiction.stepping import event_course
 from stiction.stepping.event_calm import calmed
 from stiction.stepping.event_drift import back_at_rest, back_in_place
 from stiction.stepping.event_forces import straightened
-from stiction.stepping.event_fused import pressed, struck
+from stiction.stepping.event_fused import forces_by_baraff, impulses_by_newton
 from stiction.stepping.event_rows import inertia, joint_rows, speeds
 
 
@@ -27,7 +27,7 @@ def posed(name, steps, stepper=None, **parameters):
 def test_forces_in_one_call_are_those_of_many(name, steps):
     sim, _ = posed(name, steps)
     problem = sim.engine.problem
-    one, many = pressed(problem, st.Baraff(), 1e-8), st.solve(problem, st.Baraff())
+    one, many = forces_by_baraff(problem, st.Baraff(), 1e-8), st.solve(problem, st.Baraff())
     assert one is not None
     for field in ("velocity", "impulse", "joint_impulse", "mode", "contact_velocity", "certificate", "iterations"):
         np.testing.assert_array_equal(getattr(one.solution, field), getattr(many, field), strict=False)
@@ -40,7 +40,7 @@ def test_impulses_in_one_call_are_certified_and_move_alike(name, steps):
     sim, found = posed(name, steps)
     problem = sim.engine.problem.replace(velocity=found.free, slip=None, gap_rate=np.zeros(sim.engine.problem.n))
     problem = problem.replace(joint_rate=np.zeros(len(problem.joints)))
-    one, many = struck(problem, st.ConeNewton(), 1e-8), st.solve(problem)
+    one, many = impulses_by_newton(problem, st.ConeNewton(), 1e-8), st.solve(problem)
     assert one is not None
     assert st.certify(problem, one.solution).residual <= 1e-8
     np.testing.assert_allclose(one.answer.velocity, many.velocity, atol=1e-8 * np.abs(found.free).max())
@@ -55,12 +55,12 @@ def test_what_contradicts_itself_is_not_answered_in_one_call():
         joint_rate=np.array([1.0, 2.0 + 10.0 * CONTRADICTION]),
     )  # fmt: skip
     assert problem.contradicting_joints.tolist() == [1]
-    assert pressed(problem, st.Baraff(), 1e-8) is None
-    assert struck(problem, st.ConeNewton(), 1e-8) is None
+    assert forces_by_baraff(problem, st.Baraff(), 1e-8) is None
+    assert impulses_by_newton(problem, st.ConeNewton(), 1e-8) is None
     agreeing = problem.replace(joint_rate=np.array([1.0, 2.0]))
     assert not agreeing.contradicting_joints.size
-    assert pressed(agreeing, st.Baraff(), 1e-8) is not None
-    assert struck(agreeing, st.ConeNewton(), 1e-8) is not None
+    assert forces_by_baraff(agreeing, st.Baraff(), 1e-8) is not None
+    assert impulses_by_newton(agreeing, st.ConeNewton(), 1e-8) is not None
 
 
 def nearest_by_hand(M, rows, target, joints, rate, v):

@@ -99,7 +99,7 @@ def test_rates_are_those_that_mujoco_finds(condim):
     assert len(theirs) > 0
     assert np.abs(theirs[:, : 3 if condim > 3 else 2]).min() > 1e-3
     report = st.step(model, data)
-    problem = report.solution.whose()
+    problem = report.solution.require_problem()
     scale = np.array([1.0, 0.5 / 0.8, 0.01 / 0.8])[: 3 if condim > 3 else 2]
     ours = problem.tangent_rate[:, : len(scale)]
     np.testing.assert_allclose(ours, theirs[: len(ours), : len(scale)] * scale, rtol=1e-9)

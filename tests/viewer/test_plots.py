@@ -139,7 +139,7 @@ def test_an_open_contact_has_its_cone_and_no_friction():
 
 @pytest.mark.parametrize(("law", "corners"), [(st.Coulomb(facets=6), 6), (st.BoxFriction(), 4)])
 def test_pyramids_and_boxes_have_corners(law, corners):
-    posed = ball().whose().with_law(law)
+    posed = ball().require_problem().with_law(law)
     outline = plots.section(posed, 2.0)
     assert len(outline) == corners
     radius = 2.0 * (np.sqrt(2.0) if isinstance(law, st.BoxFriction) else 1.0)
@@ -147,7 +147,7 @@ def test_pyramids_and_boxes_have_corners(law, corners):
 
 
 def test_sparsity_of_both_forms():
-    left, right = plots.sparsity(ball().whose()).axes
+    left, right = plots.sparsity(ball().require_problem()).axes
     assert left.get_title() == "rows: 1 contacts, 0 bilateral"
     assert right.get_title() == "Delassus matrix: 33 % filled"
     (only,) = plots.sparsity(st.ContactProblem.from_delassus(np.eye(3), [-1.0, 0.0, 0.0], [0.5])).axes

@@ -235,10 +235,10 @@ def bases() -> list[Path]:
     checkout = f"stiction-{hashlib.sha256(str(PACKAGE).encode()).hexdigest()[:8]}"  # two of them share no folder
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     mine = [Path(chosen).absolute() / checkout] if chosen else []
-    return [*mine, PACKAGE / "__pycache__" / "kernels", of_the_user() / "numba" / checkout]
+    return [*mine, PACKAGE / "__pycache__" / "kernels", user_cache() / "numba" / checkout]
 
 
-def of_the_user() -> Path:
+def user_cache() -> Path:
     """The user's cache folder."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")

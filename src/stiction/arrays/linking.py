@@ -183,8 +183,8 @@ if KNOWN:
             """As Numba does, but without its cache, and without its timers, which every call into LLVM notifies."""
             kinds, back = normalize_signature(given)
             if kinds not in self.overloads:
-                told = event.trigger_event("numba:compile", {"dispatcher": self, "args": kinds, "return_type": back})
-                with global_compiler_lock, self._compiling_counter, told:
+                timing = event.trigger_event("numba:compile", {"dispatcher": self, "args": kinds, "return_type": back})
+                with global_compiler_lock, self._compiling_counter, timing:
                     self.add_overload(self._compiler.compile(kinds, back))
             return self.overloads[kinds].entry_point
 

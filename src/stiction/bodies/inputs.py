@@ -55,21 +55,19 @@ def message(unfit: int, model: Any, data: Any) -> str:
 
 
 @kernel
-def first_beyond(values, count, most):
-    """Return the first index whose value is NaN or larger in magnitude than `most`, -1 if there is none."""
+def first_outside(values, count, least, most):
+    """Return the first index whose value is NaN or not from `least` to `most`, -1 if there is none."""
     for i in range(count):
-        if not abs(values[i]) <= most:
+        if not least <= values[i] <= most:
             return i
     return -1
 
 
 @kernel
-def first_negative(values, count):
-    """Return the first index whose value is negative or not finite, -1 if there is none."""
-    for i in range(count):
-        if not 0.0 <= values[i] <= FINITE:
-            return i
-    return -1
+def unfit_in(unfit, field, values, count, least, most):
+    """Return `unfit` if it is a code already, else the code of the first value outside these bounds, or FIT."""
+    i = first_outside(values, count, least, most) if unfit == FIT else -1
+    return code(field, i) if i >= 0 else unfit
 
 
 @kernel
@@ -77,45 +75,22 @@ def first_unfit(model, data):
     """Return the code of the first bad number among the inputs of a step, FIT if there is none."""
     m, d = model[0], data[0]
     # The state and the controls must lie within MuJoCo's own bounds.
-    i = first_beyond(floats(d.qpos), m.nq, MAXVAL)
-    if i >= 0:
-        return code(QPOS, i)
-    i = first_beyond(floats(d.qvel), m.nv, MAXVAL)
-    if i >= 0:
-        return code(QVEL, i)
-    i = first_beyond(floats(d.act), m.na, MAXVAL)
-    if i >= 0:
-        return code(ACT, i)
-    i = first_beyond(floats(d.ctrl), m.nu, MAXVAL)
-    if i >= 0:
-        return code(CTRL, i)
-    if not abs(d.time) <= FINITE:
+    unfit = unfit_in(FIT, QPOS, floats(d.qpos), m.nq, -MAXVAL, MAXVAL)
+    unfit = unfit_in(unfit, QVEL, floats(d.qvel), m.nv, -MAXVAL, MAXVAL)
+    unfit = unfit_in(unfit, ACT, floats(d.act), m.na, -MAXVAL, MAXVAL)
+    unfit = unfit_in(unfit, CTRL, floats(d.ctrl), m.nu, -MAXVAL, MAXVAL)
+    if unfit == FIT and not abs(d.time) <= FINITE:
         return code(TIME, 0)
-    # External forces and mocap poses need only be finite.
-    i = first_beyond(floats(d.qfrc_applied), m.nv, FINITE)
-    if i >= 0:
-        return code(QFRC_APPLIED, i)
-    i = first_beyond(floats(d.xfrc_applied), 6 * m.nbody, FINITE)
-    if i >= 0:
-        return code(XFRC_APPLIED, i)
-    i = first_beyond(floats(d.mocap_pos), 3 * m.nmocap, FINITE)
-    if i >= 0:
-        return code(MOCAP_POS, i)
-    i = first_beyond(floats(d.mocap_quat), 4 * m.nmocap, FINITE)
-    if i >= 0:
-        return code(MOCAP_QUAT, i)
-    # The user may have edited these in the model since the last step.
-    if not 0.0 < m.timestep <= FINITE:
-        return code(TIMESTEP, 0)
 
-    # Gravity finite, masses and inertias also nonnegative.
-    for i in range(3):
-        if not abs(m.gravity[i]) <= FINITE:
-            return code(GRAVITY, i)
-    i = first_negative(floats(m.body_mass), m.nbody)
-    if i >= 0:
-        return code(BODY_MASS, i)
-    i = first_negative(floats(m.body_inertia), 3 * m.nbody)
-    if i >= 0:
-        return code(BODY_INERTIA, i)
-    return FIT
+    # External forces and mocap poses need only be finite.
+    unfit = unfit_in(unfit, QFRC_APPLIED, floats(d.qfrc_applied), m.nv, -FINITE, FINITE)
+    unfit = unfit_in(unfit, XFRC_APPLIED, floats(d.xfrc_applied), 6 * m.nbody, -FINITE, FINITE)
+    unfit = unfit_in(unfit, MOCAP_POS, floats(d.mocap_pos), 3 * m.nmocap, -FINITE, FINITE)
+    unfit = unfit_in(unfit, MOCAP_QUAT, floats(d.mocap_quat), 4 * m.nmocap, -FINITE, FINITE)
+
+    # The user may have edited these in the model since the last step: masses and inertias must not be negative.
+    if unfit == FIT and not 0.0 < m.timestep <= FINITE:
+        return code(TIMESTEP, 0)
+    unfit = unfit_in(unfit, GRAVITY, m.gravity, 3, -FINITE, FINITE)
+    unfit = unfit_in(unfit, BODY_MASS, floats(m.body_mass), m.nbody, 0.0, FINITE)
+    return unfit_in(unfit, BODY_INERTIA, floats(m.body_inertia), 3 * m.nbody, 0.0, FINITE)

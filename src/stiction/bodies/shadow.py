@@ -58,7 +58,7 @@ _alive: dict[int, weakref.ref[Any]] = {}  # all shadows, by id: as models they a
 
 
 @atexit.register
-def leave_to_the_system() -> None:
+def never_free() -> None:
     """As the interpreter ends it may free a shadow without calling `__del__`, so one that is left is never freed."""
     for each in list(_alive.values()):
         shadow = each()

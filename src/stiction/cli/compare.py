@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from stiction.cli import words
 from stiction.cli.drive import Driving, to_keyframe
 from stiction.cli.output import INTERRUPTED, progress, say, table, tell
-from stiction.cli.run import OUTPUT, Camera, Record, Scene, Theme, check_outputs, check_theme, looked_from
+from stiction.cli.run import OUTPUT, Camera, Record, Scene, Theme, camera_of, check_outputs, check_theme
 from stiction.cli.source import Reading, Stepping, title
 from stiction.errors import InvalidProblem, InvalidScene, is_number, unknown
 
@@ -72,7 +72,7 @@ def compare(
             from stiction.viewer.compare import ComparisonRecorder
 
             film = ComparisonRecorder(
-                compared, record, fps=fps, speed=speed, width=width, height=height, camera=looked_from(camera)
+                compared, record, fps=fps, speed=speed, width=width, height=height, camera=camera_of(camera)
             )
             outputs.callback(film.close)
         try:

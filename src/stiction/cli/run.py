@@ -85,7 +85,7 @@ def run(
     course = Course(simulation, steps_of(seconds, simulation.model.opt.timestep))
     ended = ""
     with ExitStack() as outputs:
-        looks = {"camera": looked_from(camera), "cones": cones}
+        looks = {"camera": camera_of(camera), "cones": cones}
         watch = open_outputs(simulation, record, log, plot, outputs, theme, looks)
         try:
             with stoppable(course), progress(title(scene), seconds, not quiet) as move:
@@ -276,7 +276,7 @@ def check_theme(theme: str) -> None:
         raise InvalidProblem(f"--theme must be one of {', '.join(THEMES)}, got {theme!r}")
 
 
-def looked_from(camera: str | None) -> Any:
+def camera_of(camera: str | None) -> Any:
     """`95,-12` as angles; anything else is a name."""
     if camera is None or "," not in camera:
         return camera

@@ -92,12 +92,21 @@ def fits(value: Any, default: Any) -> bool:
 
 # Laws
 
-LAWS = ("coulomb", "pyramid:FACETS", "box", "no-slip", "viscous:VISCOSITY", "frictionless")
+# The class that a word stands for, by name: help shows the words without loading laws.
+LAWS = {
+    "coulomb": "Coulomb",
+    "pyramid:FACETS": "Coulomb",
+    "box": "BoxFriction",
+    "no-slip": "NoSlip",
+    "viscous:VISCOSITY": "Viscous",
+    "frictionless": "Frictionless",
+}
+SYNONYMS = {"cone": "Coulomb", "box-friction": "BoxFriction", "noslip": "NoSlip"}
 
 
 def law(text: str) -> tuple[Law, float | None]:
     """A law, and the viscosity that was named with it."""
-    from stiction.problems.laws import WORDS
+    from stiction.problems import laws
 
     words = split(text)
     options, viscosity = dict(words.options), None
@@ -109,7 +118,8 @@ def law(text: str) -> tuple[Law, float | None]:
         if number is not None:
             viscosity = at_least_zero("viscosity", number)
         words = words._replace(value="")
-    return made("law", dict(WORDS), words._replace(options=options)), viscosity
+    known = {word.partition(":")[0]: laws.LAWS[name] for word, name in (LAWS | SYNONYMS).items()}
+    return made("law", known, words._replace(options=options)), viscosity
 
 
 def at_least_zero(what: str, number: Any) -> float:

@@ -38,7 +38,7 @@ import numpy as np
 from stiction.arrays.compiled import kernel
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.bodies.dynamics import Damping, block_entries, fill_blocks
-from stiction.bodies.inputs import FINITE, MAXVAL, first_beyond
+from stiction.bodies.inputs import FINITE, MAXVAL, first_outside
 from stiction.bodies.pointers import floats, ints
 from stiction.bodies.structs import ADDRESS, DIM, DIST, FRAME, FRICTION, GEOM, POS, SIZE, SURFACES, WIDEST
 from stiction.contacts.level import level, smaller_radius
@@ -186,13 +186,14 @@ def measure(model, data, where, counts, kept, flat):
     m, d = model[0], data[0]
 
     # Bad controls, activations or accelerations would make every velocity bad.
-    i = first_beyond(floats(d.ctrl), m.nu, MAXVAL)
+    i = first_outside(floats(d.ctrl), m.nu, -MAXVAL, MAXVAL)
     if i >= 0:
         return BAD + 3 * i + BAD_CTRL
-    i = first_beyond(floats(d.act_dot), m.na, FINITE)
+    i = first_outside(floats(d.act_dot), m.na, -FINITE, FINITE)
     if i >= 0:
         return BAD + 3 * i + BAD_ACT_DOT
-    i = first_beyond(floats(d.qacc_smooth), m.nv, MAXVAL / m.timestep)  # the velocity must stay below MAXVAL
+    most = MAXVAL / m.timestep  # the velocity must stay below MAXVAL
+    i = first_outside(floats(d.qacc_smooth), m.nv, -most, most)
     if i >= 0:
         return BAD + 3 * i + BAD_FREE
 
@@ -302,7 +303,7 @@ def fill(model, data, where, kept, to, scratch):
         kind[i], address[i], source[i] = CONTACT, row, c
         pair[i, 0], pair[i, 1] = geoms[0], geoms[1]
         gap[i], slack[i] = floats(contact + where[DIST])[0], SLACK * smaller_radius(model, geoms)
-        if abs(gap[i]) <= grain(model, geoms[0]) + grain(model, geoms[1]):
+        if abs(gap[i]) <= vertex_error(model, geoms[0]) + vertex_error(model, geoms[1]):
             gap[i] = 0.0
         set_place(data, where, contact, geoms[1], spot[i], to.frame[i])
         # Its rows; directions without friction have none.
@@ -324,7 +325,7 @@ def fill(model, data, where, kept, to, scratch):
     for row in range(d.ne + d.nf, d.ne + d.nf + d.nl):
         first, second = trees_of_row(model, data, where, row)
         set_segments(model, where, first, second, segments[i])
-        named(data, row, LIMIT, i, kind, address, source, pair)
+        set_identity(data, row, LIMIT, i, kind, address, source, pair)
         gap[i], slack[i], friction[i] = position[row], 0.0, 0.0
         copy_row(model, data, row, 1.0, segments[i], rows[i, 0])
         for c in range(1, rows.shape[1]):
@@ -340,7 +341,7 @@ def fill(model, data, where, kept, to, scratch):
         first, _ = trees_of_row(model, data, where, row)
         segments[i, 0], segments[i, 1] = start, 1
         segments[i, 2], segments[i, 3] = segment_of(model, where, first)
-        named(data, row, DRY, i, kind, address, source, pair)
+        set_identity(data, row, DRY, i, kind, address, source, pair)
         gap[i], slack[i], friction[i] = 0.0, 0.0, 1.0
         # The added velocity has the inertia of the joint, and just the speed that makes it press so.
         inertia = 1.0 / compliance[row]
@@ -505,7 +506,7 @@ def set_segments(model, where, first, second, segment):
 
 
 @kernel
-def named(data, row, what, i, kind, address, source, pair):
+def set_identity(data, row, what, i, kind, address, source, pair):
     """Record the identity of a limit or dry friction: its kind, MuJoCo's row and the joint, tendon or velocity."""
     d = data[0]
     kind[i], address[i], source[i] = what, row, ints(d.efc_id)[row]
@@ -513,7 +514,7 @@ def named(data, row, what, i, kind, address, source, pair):
 
 
 @kernel
-def grain(model, geom):
+def vertex_error(model, geom):
     """How far, in m, the vertices of a mesh may be from where they are meant: those of a flat face from its plane."""
     m = model[0]
     return GRAIN * floats(m.geom_rbound)[geom] if ints(m.geom_type)[geom] == MESH else 0.0

@@ -426,7 +426,7 @@ def into_groups(side, groups, a, small):
 
 
 @sums
-def out_of_groups(side, groups, small, a):
+def expand_groups(side, groups, small, a):
     """a = V small."""
     for g in range(groups.count[0]):
         first, k = side.compressed[g], side.compressed[g + 1] - side.compressed[g]
@@ -447,7 +447,7 @@ def push(side, groups, runs, N, x, a, small, scratch):
     """a, the smallest with rowsᵀ a = x, or as nearly as can be: the transpose of `least`. x is overwritten."""
     pushes(side, groups, runs, x, small)
     leave_loops(N, side.sizes[COMPRESSED], small, scratch)
-    out_of_groups(side, groups, small, a)
+    expand_groups(side, groups, small, a)
 
 
 @kernel
@@ -455,7 +455,7 @@ def without_exchange(side, groups, N, a, small, scratch):
     """Remove from impulses of rows, in place, what moves nothing."""
     into_groups(side, groups, a, small)
     leave_loops(N, side.sizes[COMPRESSED], small, scratch)
-    out_of_groups(side, groups, small, a)
+    expand_groups(side, groups, small, a)
 
 
 @kernel
@@ -512,6 +512,6 @@ def write_exchanges(side, groups, N, out):
 
     # Those between groups.
     for loop in range(len(N)):
-        out_of_groups(side, groups, N[loop], out[number])
+        expand_groups(side, groups, N[loop], out[number])
         number += 1
     return number

@@ -35,7 +35,6 @@ from stiction.derivatives.reduced import work_of
 from stiction.derivatives.system import System
 from stiction.derivatives.whitening import Whitening
 from stiction.problems.contact import ContactProblem, densified
-from stiction.problems.laws import Viscous
 from stiction.problems.mass_factor import unwhiten_velocity, whiten_dense
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ class Ground:
     @cached_property
     def explicit(self) -> bool:
         """Whether friction is viscous of the free velocity."""
-        return isinstance(self.problem.law, Viscous) and not self.problem.law.implicit
+        return self.problem.law.viscous and not self.problem.law.numbers.implicit
 
     def forcing(
         self, free: Any = None, friction: Any = None, gap_rate: Any = None, joint_rate: Any = None, mass: Any = None,

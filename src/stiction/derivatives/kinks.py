@@ -50,7 +50,7 @@ FACETS_ROUND = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
 
 def differentiate_contact(solution: ContactSolution, within: float, strict: bool) -> Derivatives:
     """Modes, kinks and the factored system of a certified contact solution."""
-    problem = solution.whose()
+    problem = solution.require_problem()
     refuse_unsymmetric(problem)
     small = max(within, RESIDUALS * solution.certificate.residual) * problem.whitened.pace
     given = given_of(problem, solution, small)

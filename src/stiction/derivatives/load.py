@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from stiction.arrays.compiled import kernel
 from stiction.derivatives.factors import find_loops, without_exchange, write_exchanges, write_shared
-from stiction.derivatives.modes import HELD, OPEN, STICK, VISCOUS, length_of, part_of, parts, set_margins
+from stiction.derivatives.modes import HELD, OPEN, STICK, length_of, part_of, parts, set_margins
 from stiction.derivatives.reduced import ALIKE, NEAR, count_near, room_of, work_of
 from stiction.derivatives.tolerances import BETWEEN, PARTS, PROJECTIONS
+from stiction.problems.laws import VISCOUS
 
 
 @kernel

@@ -37,7 +37,7 @@ import numpy as np
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.layout import Floats, Ints, layout
-from stiction.problems.laws import KINDS
+from stiction.problems.laws import CONE, NO_SLIP, VISCOUS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 OPEN, NORMAL, EDGE, FACE, STICK, HELD = range(6)
 NAMES = ("opens", "is closed", "slides", "slides", "sticks", "is held")
-FRICTIONLESS, VISCOUS, NO_SLIP, CONE = (KINDS.index(kind) for kind in ("frictionless", "viscous", "no-slip", "cone"))
 INFINITE = np.inf
 
 

@@ -28,7 +28,7 @@ def check_law(law: Any, viscosity: Any, directions: int = 3) -> None:
         raise InvalidProblem(f"{KIND}: law must be a law such as Coulomb(), got {law!r}")
     if law.viscous and viscosity is None:
         raise InvalidProblem(f"{KIND}: the law Viscous needs viscosity, one number a contact, in N s / (m/s)")
-    if directions > 3 and law.kind != "cone":
+    if directions > 3 and not law.turning:
         raise InvalidProblem(
             f"{KIND}: torsional and rolling friction need the law Coulomb() on the cone, not {law}; leave out the rows "
             "after the second tangent"

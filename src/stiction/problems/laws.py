@@ -3,8 +3,9 @@
 All share the normal law 0 <= p_n ⊥ u_n >= 0. u is the relative velocity at the contact, p the impulse on body 2.
 
 A law is a frozen object of options with all that others need to know of it: its kind, its numbers for kernels,
-and the outline of what friction may be. A new one is a class here, a line in LAWS, WORDS and SHOWN, its case in the
-judge (`solutions.contact_laws.tangential`), and its kind in the contracts of the solvers that take it.
+the outline of what friction may be, and what it bounds, holds or turns. A new one is a class here, its kind in KINDS,
+a line in SHOWN, its case in the judge (`solutions.contact_laws.tangential`), its word on the command line
+(`cli.words.LAWS`), and its kind in the contracts of the solvers that take it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-KINDS = ("frictionless", "viscous", "no-slip", "cone", "pyramid", "box")  # kernels know a law by its place here
+# Kernels know a law by its place here; from the cone on, friction is bounded by mu p_n.
+KINDS = ("frictionless", "viscous", "no-slip", "cone", "pyramid", "box")
+FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)
 ROUND = 200  # corners of a disc that is drawn
 IN_PLANE = np.array([[1.0, 0.0], [-1.0, 0.0]])
 SQUARE = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
@@ -61,15 +64,22 @@ class Law:
     kind: by which solvers distinguish laws, one of KINDS: "cone" and "pyramid" are both Coulomb's
     bounded: whether friction is at most mu p_n, in some sense, and opposes the sliding
     viscous: whether it needs a viscosity
+    sticky: whether contacts do not slide, whatever impulse that takes
+    turning: whether it takes torsional and rolling friction
     """
 
     of_kind: ClassVar[str]
     bounded: ClassVar[bool] = False
     viscous: ClassVar[bool] = False
+    sticky: ClassVar[bool] = False
 
     @property
     def kind(self) -> str:
         return self.of_kind
+
+    @property
+    def turning(self) -> bool:
+        return False
 
     @property
     def numbers(self) -> LawNumbers:
@@ -131,6 +141,7 @@ class NoSlip(Law):
     """
 
     of_kind: ClassVar[str] = "no-slip"
+    sticky: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -168,6 +179,10 @@ class Coulomb(Law):
     def kind(self) -> str:
         return "cone" if self.facets is None else "pyramid"
 
+    @property
+    def turning(self) -> bool:
+        return self.facets is None
+
     def numbered(self, found: LawNumbers) -> LawNumbers:
         return found._replace(facets=int(self.facets or 0), rotation=float(self.rotation), apart=not self.joint)
 
@@ -196,18 +211,7 @@ class BoxFriction(Law):
         return self.numbers.side * (IN_PLANE if dim == 2 else SQUARE)
 
 
-# By the name that files and messages have.
-LAWS: Mapping[str, type[Law]] = MappingProxyType(
-    {law.__name__: law for law in (Frictionless, Viscous, NoSlip, Coulomb, BoxFriction)}
-)
-# By the words of the command line.
-WORDS: Mapping[str, type[Law]] = MappingProxyType(
-    {
-        "coulomb": Coulomb, "cone": Coulomb, "pyramid": Coulomb, "box": BoxFriction, "box-friction": BoxFriction,
-        "no-slip": NoSlip, "noslip": NoSlip, "viscous": Viscous, "frictionless": Frictionless,
-    }
-)  # fmt: skip
-# To choose from, by the names that a list shows.
+# All laws, by the names that a list to choose from shows.
 SHOWN: Mapping[str, Law] = MappingProxyType(
     {
         "Coulomb": Coulomb(),
@@ -219,3 +223,5 @@ SHOWN: Mapping[str, Law] = MappingProxyType(
         "frictionless": Frictionless(),
     }
 )
+# By the name that files and messages have.
+LAWS: Mapping[str, type[Law]] = MappingProxyType({type(law).__name__: type(law) for law in SHOWN.values()})

@@ -129,7 +129,7 @@ class ContactSolution(NamedTuple):
     @property
     def as_given(self) -> NDArray[np.float64]:
         """(n, d) impulses along the rows as they were given: in N s, those of turning in N m s."""
-        problem = self.whose()
+        problem = self.require_problem()
         if problem.ratio is None:
             return self.impulse
         return self.impulse * np.column_stack([np.ones(problem.n), problem.ratio])
@@ -138,16 +138,16 @@ class ContactSolution(NamedTuple):
         """Which contact forces are determined, and the dimension of the rest."""
         from stiction.solutions.uniqueness import uniqueness
 
-        return uniqueness(self.whose(), self)
+        return uniqueness(self.require_problem(), self)
 
     def least_norm(self) -> ContactSolution:
         """The same motion with the smallest impulses that make it, certified anew."""
         from stiction.solutions.uniqueness import least_norm
 
-        problem = self.whose()
+        problem = self.require_problem()
         return judged(problem, Status.SOLVED, least_norm(problem, self), self.iterations, self.solver, self.tolerance)
 
-    def whose(self) -> ContactProblem:
+    def require_problem(self) -> ContactProblem:
         if self.problem is None:
             raise InvalidProblem("this solution was made without its problem; solve(problem) keeps it")
         return self.problem
@@ -162,6 +162,10 @@ class ContactSolution(NamedTuple):
 
     def _repr_html_(self) -> str:
         return contacts(repr(self)[1:-1], self)
+
+
+# Of what the certificate of islands together has the largest.
+LARGEST = ("penetration", "complementarity", "cone", "dissipation", "momentum", "joint", "beyond_cone", "energy")
 
 
 def certify_contact(problem: ContactProblem, solution: Any) -> ContactCertificate:
@@ -251,19 +255,7 @@ def judge_apart(
         contact = int(each.contacts[certificate.contact]) if certificate.contact >= 0 else -1
         found.append(certificate._replace(contact=contact))
     worst = max(found, key=lambda each: (each.residual != each.residual, each.residual))
-    most = {
-        name: max(getattr(each, name) for each in found)
-        for name in (
-            "penetration",
-            "complementarity",
-            "cone",
-            "dissipation",
-            "momentum",
-            "joint",
-            "beyond_cone",
-            "energy",
-        )
-    }
+    most = {name: max(getattr(each, name) for each in found) for name in LARGEST}
     return worst._replace(**most), u, mode
 
 

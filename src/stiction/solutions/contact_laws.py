@@ -32,10 +32,9 @@ from stiction.arrays.vectors import (
 )
 from stiction.arrays.vectors import over as over_number
 from stiction.problems.joints import NOISE_ROW
-from stiction.problems.laws import LawNumbers
+from stiction.problems.laws import BOX, CONE, FRICTIONLESS, NO_SLIP, PYRAMID, VISCOUS, LawNumbers
 from stiction.problems.normal_form import ROUNDED, Posed, demanded, given_rate, white_sizes, white_views
 
-FRICTIONLESS, VISCOUS, NO_SLIP, CONE, PYRAMID, BOX = range(6)  # the order of laws.KINDS
 OPEN, STICK, SLIDE, SPIN, ROLL = range(5)
 SMALLEST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
 AT_REST = 1e-9  # a contact sliding slower than this part of the velocity scale sticks

@@ -115,7 +115,7 @@ def without_noise(H, vectors, z, w, clean, floats, ints):
 
         # Snap it if the distance is noise in units of the largest value that no row's worth forbids.
         if distance > 0.0:
-            unit = bearable(H, t.worth, j)
+            unit = largest_within_worth(H, t.worth, j)
             if hi[j] > lo[j]:
                 unit = min(unit, hi[j] - lo[j])
             if distance <= NOISE * unit:
@@ -137,7 +137,7 @@ def judge_into(H, vectors, z, w, floats, ints):
             return np.nan, i, np.nan, np.nan, np.nan
 
     # Where some row's terms exceed its q by far, they count only up to the worth of all given numbers there.
-    if exceeds(q, size) and not plainly_worth(H, vectors, z, t):
+    if exceeds(q, size) and not clearly_within_worth(H, vectors, z, t):
         limit_terms(H, vectors, z, t)
         for i in range(n):
             if size[i] == CAP * t.worth[i]:  # it was reduced: rounding of the terms may be as large as what is left
@@ -279,7 +279,7 @@ def find_unknowns(vectors, z, unknowns):
 
 
 @kernel
-def plainly_worth(H, vectors, z, t):
+def clearly_within_worth(H, vectors, z, t):
     """Whether a sufficient test shows, without a pairing, that every row's terms are within their limit.
 
     |H_ij|² <= |H_ii| |H_jj| proves that the diagonal has the largest product. Then no unit is below |q_j| / |H_jj|.
@@ -339,7 +339,7 @@ def limit_terms(H, vectors, z, t):
         missing = False
         for j in range(count):
             if unit[j] == 0.0:
-                unit[j] = bearable(H, worth, unknowns[j])
+                unit[j] = largest_within_worth(H, worth, unknowns[j])
         for k in range(n):
             if worth[k] == 0.0:
                 for j in range(count):
@@ -375,7 +375,7 @@ def spread(H, unknowns, count, row_of, unit, worth):
 
 
 @kernel
-def bearable(H, worth, column):
+def largest_within_worth(H, worth, column):
     """The largest value of a variable whose terms exceed no row's worth; 0 if no row has a worth."""
     least = np.inf
     for k in range(len(worth)):

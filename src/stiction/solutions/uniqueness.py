@@ -62,13 +62,15 @@ class Uniqueness(NamedTuple):
 
 def uniqueness(problem: ContactProblem, solution: ContactSolution) -> Uniqueness:
     """The null space of the active rows."""
+    from scipy.linalg import null_space
+
     n, white = problem.n, problem.whitened
     rows = densified(white.rows, white.segments, len(white.free))
     d = rows.shape[1]
     spans = [span(cone, problem.dim if d == 3 else d, d) for cone in cones(problem, solution)]
     columns = [spans[i] @ rows[i] for i in range(n)]
     active = np.concatenate([*columns, np.zeros((0, len(white.free)))])
-    null = null_space(active.T)
+    null = null_space(active.T, rcond=DEPENDENT).T if len(active) else np.zeros((0, 0))
     directions = np.zeros((len(null), n, d))
     begin = 0
     for i, basis in enumerate(spans):
@@ -77,15 +79,6 @@ def uniqueness(problem: ContactProblem, solution: ContactSolution) -> Uniqueness
     shared = np.abs(directions).max(axis=(0, 2), initial=0.0) > SHARED if len(null) else np.zeros(n, bool)
     redundant = problem.redundant_joints
     return Uniqueness(~shared, len(null), directions * (white.scale * white.tau)[:, None], redundant)
-
-
-def null_space(matrix: Array) -> Array:
-    """Rows that span the null space of the matrix."""
-    if matrix.shape[1] == 0:
-        return np.zeros((0, 0))
-    _, sizes, right = np.linalg.svd(matrix, full_matrices=True)
-    rank = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
-    return np.asarray(right[rank:], np.float64)
 
 
 def span(cone: Array | float, dim: int, d: int) -> Array:
@@ -102,7 +95,7 @@ def cones(problem: ContactProblem, solution: ContactSolution) -> list[Array | fl
     """K of each contact in its own units: its edges (k, d), or mu of a round one that sticks."""
     n, u = problem.n, solution.contact_velocity
     small = max(AT_REST, 10.0 * solution.certificate.residual) * solution.certificate.scale
-    law = problem.law.kind
+    law, corners = problem.law, problem.law.corners(problem.dim)
     sliding, d = np.linalg.norm(u[:, 1:], axis=1), u.shape[1]
     normal = np.eye(1, d)
     found: list[Array | float] = []
@@ -110,15 +103,15 @@ def cones(problem: ContactProblem, solution: ContactSolution) -> list[Array | fl
         mu = problem.friction[i]
         if u[i, 0] > small:
             found.append(np.zeros((0, d)))
-        elif law in ("frictionless", "viscous") or (mu == 0.0 and law != "no-slip"):
-            found.append(normal)
-        elif law == "no-slip":
+        elif law.sticky:
             found.append(np.inf)
+        elif mu == 0.0 or not law.bounded:
+            found.append(normal)
         elif problem.slip is not None and not np.isnan(problem.slip[i, 0]):
             found.append(np.array([[1.0, *(-mu * problem.slip[i])]]))
-        elif problem.dim == 2 or law != "cone":
-            found.append(edges(problem, mu, u[i, 1:], small))
-        elif problem.law.numbers.apart and d > 3:
+        elif corners is not None:
+            found.append(edges(corners, mu, u[i, 1:], small))
+        elif law.numbers.apart and d > 3:
             found.append(apart(mu, u[i], small))
         elif sliding[i] > small:
             found.append(np.array([[1.0, *(-mu * u[i, 1:] / sliding[i])]]))
@@ -139,10 +132,8 @@ def apart(mu: float, u: Array, small: float) -> Array:
     return np.array([tied, *free])
 
 
-def edges(problem: ContactProblem, mu: float, slide: Array, small: float) -> Array:
+def edges(corners: Array, mu: float, slide: Array, small: float) -> Array:
     """The edges of a pyramid, or of a cone in the plane, that oppose the sliding best: all of them at rest."""
-    corners = problem.law.corners(problem.dim)
-    assert corners is not None
     work = corners @ slide
     best = work <= work.min() + small
     return np.column_stack([np.ones(int(best.sum())), mu * corners[best]])

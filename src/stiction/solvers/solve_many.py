@@ -150,7 +150,7 @@ def of_one_geometry(
     """One geometry under many loads; no object is made for each."""
     answers = unsolved(count, problem.rows.shape[:2], problem.m)
     kept = Scratches(tolerance)
-    if gpu is not None and at_once(problem) and problem.tangent_rate is None:
+    if gpu is not None and kernel_takes(problem) and problem.tangent_rate is None:
         gpu.solve_loads(problem, list(loads.values()), kept.settings, gpu.Answers(*answers[:4]))
 
         def again(left: NDArray[np.int64]) -> Solutions:
@@ -159,7 +159,7 @@ def of_one_geometry(
 
         return completed(answers, again)
     every = [np.ascontiguousarray(np.broadcast_to(rows, (count, rows.shape[1]))) for rows in loads.values()]
-    if at_once(problem):
+    if kernel_takes(problem):
         one = Posed(*(each[None] for each in problem.posed))._replace(**dict(zip(loads, every, strict=True)))
         kept.solve_stacks([(one, answers)], threads)
     found = rest(answers, lambda k: problem.replace(**{name: every[i][k] for i, name in enumerate(loads)}), tolerance)
@@ -174,7 +174,7 @@ def of_list(problems: Sequence[ContactProblem], threads: int, tolerance: float, 
     answers = unsolved(count, (n, d), m)
     kept = Scratches(tolerance)
     if gpu is not None:
-        taken = [k for k in range(count) if at_once(problems[k]) and problems[k].tangent_rate is None]
+        taken = [k for k in range(count) if kernel_takes(problems[k]) and problems[k].tangent_rate is None]
         gpu.solve_listed(problems, taken, kept.settings, gpu.Answers(*answers[:4]))
         return completed(answers, lambda left: of_list([problems[k] for k in left], threads, tolerance, None))
     stacks = []
@@ -192,7 +192,7 @@ def alike(problems: Sequence[ContactProblem]) -> dict[tuple[int, ...], list[int]
     """Those that the kernel takes, by the sizes of what it reads."""
     found: dict[tuple[int, ...], list[int]] = {}
     for k, problem in enumerate(problems):
-        if at_once(problem):
+        if kernel_takes(problem):
             assert problem.mass is not None
             sizes = *problem.rows.shape, len(problem.velocity), len(problem.joints), len(problem.trees)
             found.setdefault((*sizes, problem.mass.size, problem.tangent_rate is None), []).append(k)
@@ -222,7 +222,7 @@ def completed(answers: Solutions, again: Callable[[NDArray[np.int64]], Solutions
     return answers._replace(one_by_one=found.one_by_one, left_by_gpu=len(left))
 
 
-def at_once(problem: ContactProblem) -> bool:
+def kernel_takes(problem: ContactProblem) -> bool:
     """Whether the kernel takes a problem; a dense mass that falls apart is judged island by island, by `solve`."""
     if problem.mass is None or problem.law != CONE or problem.slip is not None:
         return False

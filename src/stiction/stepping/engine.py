@@ -106,7 +106,7 @@ class Engine:
         self.last: Step | None = None
         self.problem: ContactProblem | None = None
         self.returned: tuple[Given, Table] | None = None
-        self.told: tuple[str, ...] = ()  # what contradicted what when positions were last put right
+        self.contradictions: tuple[str, ...] = ()  # what contradicted what when positions were last put right
         # Numbers that `fused.make_step` found to need: floats and ints of a step, floats and ints to work on.
         self.need = np.array([0, COUNTS, 0, 0])
         self.sizes, self.floats, self.ints = (0, COUNTS), np.empty(0), np.empty(0, np.int64)

@@ -13,7 +13,7 @@ from stiction.bodies.state import energy
 from stiction.contacts.gather import DRY, Constraints, gather
 from stiction.contacts.write_back import write_back
 from stiction.errors import InvalidProblem, InvalidScene, SolveFailed
-from stiction.problems.laws import Frictionless, Viscous
+from stiction.problems.laws import Frictionless
 from stiction.solutions.status import Status
 from stiction.solvers.auto import Auto
 from stiction.solvers.contact.baraff.baraff import impulse_along
@@ -21,7 +21,7 @@ from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
 from stiction.solvers.solve import solve
 from stiction.stepping.event_calm import calmed
 from stiction.stepping.event_forces import Forces, pose
-from stiction.stepping.event_fused import struck
+from stiction.stepping.event_fused import impulses_by_newton
 from stiction.stepping.event_moment import Moment, classify, find_ended, find_hits
 from stiction.stepping.event_motion import TINY, Landing, Motion
 from stiction.stepping.event_rows import extended, inertia, select
@@ -163,7 +163,7 @@ class Course(Motion):
     ) -> None:  # fmt: skip
         """Velocities after an impact at these contacts; those that hit return the part `bounce` of it."""
         options = self.options
-        law: Law = Frictionless() if isinstance(self.law, Viscous) else self.law  # viscous forces have no impulse
+        law: Law = Frictionless() if self.law.viscous else self.law  # viscous forces have no impulse
         returned = np.where(hits, bounce, 0.0)[chosen]
         rate = returned * moment.u[chosen, 0] if options.impact == "newton" else np.zeros(chosen.size)
         problem = pose(select(moment.found, chosen), moment.mass, law, velocity=v, gap_rate=rate)
@@ -182,9 +182,9 @@ class Course(Motion):
         tolerance = self.options.tolerance
         if problem.law.kind == "cone" and type(self.solver) in (Auto, type(None)):
             aim = (self.solver or Auto()).aim_of(tolerance)
-            quick = struck(problem, ConeNewton(tolerance=aim), tolerance)
-            if quick is not None:
-                return self.certified(quick).answer  # type: ignore[no-any-return]
+            fused = impulses_by_newton(problem, ConeNewton(tolerance=aim), tolerance)
+            if fused is not None:
+                return self.certified(fused).answer  # type: ignore[no-any-return]
         return self.certified(solve(problem, self.solver, tolerance=tolerance))  # type: ignore[no-any-return]
 
     def relieve(self, moment: Moment, solution: ContactSolution) -> bool:
@@ -227,7 +227,7 @@ class Course(Motion):
         problem = pose(
             found, found.mass.copy(), self.law, velocity=moment.v + (left / dt) * (found.free - moment.v),
             gap_rate=np.maximum(found.gap / left, -most), joint_rate=np.clip(found.joint_gap / left, -most, most),
-            viscosity=left * viscosities(self.options.viscosity) if isinstance(self.law, Viscous) else None,
+            viscosity=left * viscosities(self.options.viscosity) if self.law.viscous else None,
         )  # fmt: skip
         self.engine.problem = problem
         solution = self.certified(solve(problem, self.solver, tolerance=self.options.tolerance))

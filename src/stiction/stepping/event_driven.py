@@ -80,7 +80,7 @@ class EventDriven:
 
     def step(self, engine: Engine, law: Law, solver: Solver | None) -> Report:
         """One step of the model's timestep; if a problem in it is not solved, nothing has moved."""
-        if law.kind in ("pyramid", "box"):
+        if law.corners() is not None:
             raise UnsupportedProblem(
                 f"EventDriven does not take {law}: sliding friction has one direction; use Coulomb(), NoSlip(), "
                 "Viscous() or Frictionless()"

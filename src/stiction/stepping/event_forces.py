@@ -25,12 +25,11 @@ from stiction.arrays.runs import row_dot
 from stiction.contacts.gather import clear
 from stiction.errors import SolveFailed
 from stiction.problems.contact import ContactProblem
-from stiction.problems.laws import Viscous
 from stiction.solutions.contact import Mode
 from stiction.solvers.auto import Auto
 from stiction.solvers.contact.baraff.baraff import Baraff
 from stiction.solvers.solve import solve
-from stiction.stepping.event_fused import Solved, pressed
+from stiction.stepping.event_fused import Solved, forces_by_baraff
 from stiction.stepping.event_nearest import nearing_views, room, set_nearest
 from stiction.stepping.event_rows import joint_rows, speeds
 from stiction.stepping.pose import refuse_dry_friction, viscosities
@@ -81,10 +80,10 @@ def pose_forces(
     viscosity: float | None, h: float,
 ) -> tuple[ContactProblem, NDArray[np.float64]]:  # fmt: skip
     """The problem of forces, and d, by which its accelerations exceed the true ones."""
-    if isinstance(law, Viscous):
+    if law.viscous:
         refuse_dry_friction(found, law)
         c = viscosities(viscosity)
-        d, viscosity = (velocity / h, h * c) if law.implicit else (velocity - free, c)
+        d, viscosity = (velocity / h, h * c) if law.numbers.implicit else (velocity - free, c)
     else:
         d, viscosity = straightened(found, free, slip, bent), None
     known = slip if not np.isnan(slip).all() else None
@@ -135,11 +134,11 @@ def solve_forces(problem: ContactProblem, d: NDArray[np.float64], solver: Any, t
     slide is taken. SolveFailed carries the last answer, and the ray if it ended in one.
     """
     if isinstance(solver, Baraff):
-        quick = pressed(problem, solver, tolerance)
-        if quick is not None and (
-            problem.slip is not None or problem.law.kind != "cone" or not (quick.answer.mode == Mode.SLIDE).any()
+        fused = forces_by_baraff(problem, solver, tolerance)
+        if fused is not None and (
+            problem.slip is not None or problem.law.kind != "cone" or not (fused.answer.mode == Mode.SLIDE).any()
         ):
-            return Forces(quick, quick.answer.velocity - d)
+            return Forces(fused, fused.answer.velocity - d)
     found = solve(problem, solver, tolerance=tolerance, throw=False)
     begins = int((found.mode == Mode.SLIDE).sum())
     if not problem.slides and not (found.ok and (begins == 0 or problem.law.kind != "cone")):

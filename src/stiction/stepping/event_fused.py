@@ -86,7 +86,7 @@ class Solved:
         )  # fmt: skip
 
 
-def pressed(problem: ContactProblem, solver: Baraff, tolerance: float) -> Solved | None:
+def forces_by_baraff(problem: ContactProblem, solver: Baraff, tolerance: float) -> Solved | None:
     """The forces that `Baraff` finds, certified; None if they are not."""
     n = problem.n
     slip = np.full((n, 2), np.nan) if problem.slip is None else problem.slip
@@ -95,15 +95,17 @@ def pressed(problem: ContactProblem, solver: Baraff, tolerance: float) -> Solved
     options = (1 if frictionless else 3, solver.realign, solver.tries, limit)
     answer, (floats, ints) = room(problem, driving_sizes)
     known, law = problem.slip is not None, problem.law.numbers
-    status, judged = drive(problem.posed, slip, known, law, options, floats, ints, answer, problem.zero)
+    status, judged = run_baraff(problem.posed, slip, known, law, options, floats, ints, answer, problem.zero)
     return certified(problem, solver, tolerance, status, answer, judged)
 
 
-def struck(problem: ContactProblem, solver: ConeNewton, tolerance: float) -> Solved | None:
+def impulses_by_newton(problem: ContactProblem, solver: ConeNewton, tolerance: float) -> Solved | None:
     """The impulses that `ConeNewton` finds, island by island, certified; None if they are not."""
     answer, (floats, ints) = room(problem, newton_sizes_of)
     options = (solver.max_cycles, solver.max_steps, float(solver.max_work), solver.tolerance)
-    status, judged = hit(problem.posed, problem.law.numbers, UNKNOWN, options, floats, ints, answer, problem.zero)
+    status, judged = run_newton(
+        problem.posed, problem.law.numbers, UNKNOWN, options, floats, ints, answer, problem.zero
+    )
     return certified(problem, solver, tolerance, status, answer, judged)
 
 
@@ -130,7 +132,7 @@ def certified(
 
 
 @kernel
-def drive(posed, slip, known, law, options, floats, ints, answer, zero):
+def run_baraff(posed, slip, known, law, options, floats, ints, answer, zero):
     """Forces by Baraff's method. Return a status, and the numbers of a ContactCertificate.
 
     slip: (n, 2) known directions of sliding, NaN where they are not; known: whether any is
@@ -163,7 +165,7 @@ def drive(posed, slip, known, law, options, floats, ints, answer, zero):
 
 
 @kernel
-def hit(posed, law, slip, options, floats, ints, answer, zero):
+def run_newton(posed, law, slip, options, floats, ints, answer, zero):
     """Impulses by Newton's method, island by island. Return a status, and the numbers of a ContactCertificate.
 
     slip: none is known; options: `max_cycles`, `max_steps`, `max_work` and `tolerance` of `ConeNewton`

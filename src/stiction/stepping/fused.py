@@ -42,12 +42,12 @@ from stiction.contacts.gather import (
 from stiction.contacts.identity import carry
 from stiction.contacts.write_back import WRITTEN, write
 from stiction.problems.joints import LOOSELY, make_consistent
-from stiction.problems.laws import Coulomb, LawNumbers
+from stiction.problems.laws import CONE, Coulomb, LawNumbers
 from stiction.problems.mass_factor import whiten_velocity
 from stiction.problems.normal_form import Posed, White, trim, whiten_posed
 from stiction.problems.response import Scratch, respond
 from stiction.solutions.contact import ContactCertificate, ContactSolution
-from stiction.solutions.contact_laws import CONE, Judging, judge_problem
+from stiction.solutions.contact_laws import Judging, judge_problem
 from stiction.solutions.contact_laws import sample as judging_sample
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sample
@@ -270,7 +270,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
         wait, opened = 1 << failures, Opened(0.0, 0, -1)
 
     # What the next step is to know: how long nothing is taken back, and the running median of Newton steps.
-    still = still and is_wrong(constraints)
+    still = still and needs_correction(constraints)
     new_ints[WAIT] = (failures << PATIENCE) + wait - 1 if still else max(failures - BETTER, 0) << PATIENCE
     new_ints[PACE] = old_ints[PACE] + (1 if total > old_ints[PACE] else -1 if total < old_ints[PACE] else 0)
 
@@ -427,7 +427,7 @@ def speed_of(posed, white, velocity, count, x):
 
 
 @kernel
-def is_wrong(constraints):
+def needs_correction(constraints):
     """Whether anything overlaps, or a joint has an error."""
     for i in range(len(constraints.gap)):
         if constraints.gap[i] < 0.0:

@@ -222,7 +222,7 @@ def difference_velocities(addresses, about, eps, sides, scene, found, room, memo
         add_inertia(found, k, out.momentum[column])
         if whole:
             if sides == 1:
-                here(found, memory, posing, both[1])
+                balance(found, memory, posing, both[1])
             for i in range(out.rate.shape[1]):
                 out.rate[column, i] = (both[0].rate[i] - both[1].rate[i]) / length
 
@@ -233,7 +233,7 @@ def difference_positions(addresses, about, eps, sides, scene, found, room, memor
     model, data, where = scene
     qpos = numbers_at(data[0].qpos)
     if sides == 1:
-        here(found, memory, posing, both[1])
+        balance(found, memory, posing, both[1])
     for k in range(model[0].nv):
         # Constraints on either side; other ones than at present are left to Python, and so are those that jump.
         for side in range(sides):
@@ -299,11 +299,11 @@ def seen(model, data, where, found, room, memory, posing, side):
 def look(model, data, where, room, memory, posing, side):
     """Fill the room; record the constraints at the answer."""
     fill(model, data, where, memory.kept, room, memory.scratch)
-    here(room, memory, posing, side)
+    balance(room, memory, posing, side)
 
 
 @kernel
-def here(found, memory, posing, side):
+def balance(found, memory, posing, side):
     """Momentum and rates of constraints at the answer's velocities and impulses."""
     nothing = memory.gap_rate[:0]
     set_rates(found, posing.dt, posing.recovery, nothing, nothing, memory.gap_rate)

@@ -168,7 +168,7 @@ class Differences:
         kept, self.counts = np.empty(int(memory.data["ncon"][0]), np.int64), np.zeros(COUNTS, np.int64)
         measure(memory.model, memory.data, memory.where, self.counts, kept, True)
         self.found, self.solution = self.solved(law, DEFAULT if solver is None else solver, stepper)
-        self.problem: ContactProblem = self.solution.whose()
+        self.problem: ContactProblem = self.solution.require_problem()
         self.jumps: set[int] = set()
 
         # Memory for the constraints beside the present ones; what makes all stages depend on all of the state.
@@ -213,7 +213,7 @@ class Differences:
             response = derivatives.ground.answer(forcing)
             left = np.matmul(derivatives.ground.bases.zero.transpose(0, 2, 1), response.contact_velocity)
             off = np.abs(left).max(axis=(0, 1), initial=0.0)
-            whole, seen = self.ends(places, response, rates, sensors)
+            whole, seen = self.ends_beside(places, response, rates, sensors)
         else:
             velocity, off = derivatives.ground.motion(forcing)
             velocity, seen = velocity[: model.nv], np.zeros((0, len(places)))
@@ -228,7 +228,7 @@ class Differences:
         result.tied = tuple(places[column] for column in np.flatnonzero(off > TIED * given))
         return result
 
-    def ends(
+    def ends_beside(
         self, places: list[tuple[str, int]], response: Response, rates: dict[tuple[str, int, float], Array],
         sensors: bool,
     ) -> tuple[Array, Array]:  # fmt: skip
@@ -255,7 +255,7 @@ class Differences:
             np.array(sensed).T.reshape(model.nsensordata, len(places)),
         )
 
-    def beside(self, what: str, k: int, sign: float) -> None:
+    def compute_beside(self, what: str, k: int, sign: float) -> None:
         """MuJoCo's stages with one entry of state or control changed."""
         engine = self.engine
         set_state(engine.shadow, engine.data, self.state)
@@ -346,7 +346,7 @@ class Differences:
             what, k = places[column]
             forces = []
             for sign in self.signs:
-                self.beside(what, k, sign)
+                self.compute_beside(what, k, sign)
                 forces.append(np.array(self.engine.data.qfrc_smooth))
                 rates[what, k, sign] = np.array(self.engine.data.act_dot)
             pushed[:nv, column] = (forces[0] - (forces[1] if two else self.force)) / length
@@ -361,7 +361,7 @@ class Differences:
         for column in whole:
             what, k = places[column]
             for sign, side in zip(self.signs, (ahead, back), strict=False):
-                self.beside(what, k, sign)
+                self.compute_beside(what, k, sign)
                 side.append(self.data_of(self.gathered()))
                 rates[what, k, sign] = side[-1].rate_of_activation
         back = back if two else [self.base] * len(whole)

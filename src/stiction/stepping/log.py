@@ -39,6 +39,7 @@ import numpy as np
 from stiction.bodies.state import names
 from stiction.solutions.contact import Mode
 from stiction.stepping.event_driven import EventDriven
+from stiction.stepping.event_rows import select, speeds
 from stiction.stepping.fused import Fused
 from stiction.stepping.log_files import STEP, Record, load, part_of, remove_parts, writer
 
@@ -101,7 +102,7 @@ class Log:
             places[:, :2] = found.pair[near]
             places[:, 2] = mode
             if isinstance(self.simulation.stepper, EventDriven):  # its contact velocities are those of a problem posed
-                u = sliding(found, near, engine.data.qvel)
+                u = speeds(select(found, near), np.array(engine.data.qvel))
             slip = float(np.sqrt(((u[:, 1] ** 2 + u[:, 2] ** 2) * (mode != Mode.OPEN)).max()))
             gap = float(numbers[:, 0].min())
         self.by_step[count] = (
@@ -163,16 +164,6 @@ def contacts_of(report: Report, found: Constraints) -> tuple[NDArray[np.int64], 
         u, mode = answer.contact_velocity, answer.mode
     near = np.flatnonzero(found.kind == 0)
     return near, u[near, :3], mode[near]
-
-
-def sliding(found: Constraints, near: NDArray[np.int64], velocity: Array) -> Array:
-    """(n, 3) relative velocities at the contacts."""
-    u = np.zeros((len(near), 3))
-    for place, i in enumerate(near):
-        one, size, two, more = found.segments[i]
-        parts = np.concatenate([velocity[one : one + size], velocity[two : two + more]])
-        u[place] = found.rows[i, :3, : size + more] @ parts
-    return u
 
 
 def longer(array: NDArray[Any], least: int = 0) -> NDArray[Any]:

@@ -89,7 +89,7 @@ class OneCall:
             status, steps, time, potential, kinetic, judged = found
             made = Fused(floats, ints, judged, steps, settings, status == STILL)
             engine.problem, engine.last = None, made
-            return Report(time, potential, kinetic, made, engine.told if made.still else ()), None, True
+            return Report(time, potential, kinetic, made, engine.contradictions if made.still else ()), None, True
         if far == UNSORTED:
             assert engine.mended is not None
             engine.search = put_in_order(engine.shadow, engine.data, engine.mended, engine.search, order)

@@ -61,7 +61,7 @@ def refuse_dry_friction(found: Constraints, law: Law) -> None:
 
 
 def refuse_turning(found: Constraints, law: Law) -> None:
-    if found.rows.shape[1] > 3 and law.kind != "cone":
+    if found.rows.shape[1] > 3 and not law.turning:
         raise InvalidScene(
             f"torsional and rolling friction (condim 4 and 6) need the law Coulomb() on the cone, not {law}: set "
             "condim to 3, or pass ignore=('torsion',), which takes it as 3"
@@ -97,13 +97,13 @@ def set_rates(found, dt, recovery, bounce, before, rate):
 
         # An impact: the contact must leave with its restitution.
         if len(before) > 0:
-            speed = hit(rows[i, 0], segments[i], gap[i], dt, before, free)
+            speed = impact_velocity(rows[i, 0], segments[i], gap[i], dt, before, free)
             if speed < 0.0:
                 rate[i] = min(rate[i], bounce[i] * speed)
 
 
 @kernel
-def hit(row, segment, gap, dt, before, free):
+def impact_velocity(row, segment, gap, dt, before, free):
     """The normal velocity (negative) with which a contact hits in this step; zero if it does not hit.
 
     A contact approaching only as fast as this step's forces make it (gravity, say) is resting: it does not hit.

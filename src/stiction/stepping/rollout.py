@@ -113,7 +113,7 @@ def rollout(
         raise InvalidScene(f"rollout: model must be one, or one for each of {task.batch}, got {len(models)}")
     for each in data_list:
         refuse_foreign(models[0], each)
-    how = How(law, stepped(stepper, on_failure), on_failure, int(control_spec))
+    options = StepOptions(law, stepped(stepper, on_failure), on_failure, int(control_spec))
 
     def begun(engine: Engine, k: int) -> None:
         mj.mj_resetData(engine.model, engine.data)
@@ -121,7 +121,7 @@ def rollout(
         place_bodies(engine.model, engine.data)
         engine.last = None
 
-    rollers = Rollers([Scene.of(each) for each in models], data_list, begun, how)
+    rollers = Rollers([Scene.of(each) for each in models], data_list, begun, options)
     return made(task, rollers, min(threads, max(task.batch, 1)))
 
 
@@ -138,9 +138,11 @@ def rolled(simulation: Any, control: Any, nstep: int | None, workers: int | None
             copy_data(own.model, engine.data, own.data)
             own.last = engine.last
 
-        how = How(simulation.law, stepped(simulation.stepper, on_failure), on_failure, CONTROL, simulation.solver)
+        options = StepOptions(
+            simulation.law, stepped(simulation.stepper, on_failure), on_failure, CONTROL, simulation.solver
+        )
         threads = count_of(workers, os.cpu_count() or 1)
-        return made(task, Rollers([simulation.scene], [], begun, how), min(threads, max(task.batch, 1)))
+        return made(task, Rollers([simulation.scene], [], begun, options), min(threads, max(task.batch, 1)))
 
 
 # What is asked
@@ -157,7 +159,7 @@ class Task(NamedTuple):
     steps: int
 
 
-class How(NamedTuple):
+class StepOptions(NamedTuple):
     """How steps are made."""
 
     law: Law
@@ -272,12 +274,12 @@ class Rollers:
     """Engines for the threads: each data has its own, which is made once for a model."""
 
     def __init__(
-        self, scenes: list[Scene], data_list: list[Any], begun: Callable[[Engine, int], None], how: How
+        self, scenes: list[Scene], data_list: list[Any], begun: Callable[[Engine, int], None], options: StepOptions
     ) -> None:
-        self.scenes, self.data_list, self.begun, self.how = scenes, list(data_list), begun, how
+        self.scenes, self.data_list, self.begun, self.options = scenes, list(data_list), begun, options
         self.lock = threading.Lock()
 
-    def taken(self) -> Any:
+    def free_data(self) -> Any:
         """A data of the user's that is not in use, or a new one."""
         with self.lock:
             return self.data_list.pop(0) if self.data_list else mj.MjData(self.scenes[0].model)
@@ -286,7 +288,7 @@ class Rollers:
         scene = self.scenes[k % len(self.scenes)]
         if before is not None and before.engine.scene is scene:
             return before
-        return Roller(Engine(scene, data), self.how)
+        return Roller(Engine(scene, data), self.options)
 
 
 def made(task: Task, rollers: Rollers, threads: int) -> Rollouts:
@@ -296,7 +298,7 @@ def made(task: Task, rollers: Rollers, threads: int) -> Rollouts:
     turn = threading.Lock()
 
     def work() -> None:
-        data, roller = rollers.taken(), None
+        data, roller = rollers.free_data(), None
         with alone(data):
             while not stop.is_set():
                 with turn:
@@ -359,12 +361,12 @@ class Progress:
 class Roller:
     """Makes trajectories on one data."""
 
-    def __init__(self, engine: Engine, how: How) -> None:
-        self.engine, self.how = engine, how
+    def __init__(self, engine: Engine, options: StepOptions) -> None:
+        self.engine, self.options = engine, options
         self.loop: Loop | None = None
         self.proven = False  # whether a step went well through MuJoCo's bindings
-        if can_loop(engine, how.law, how.stepper) and how.solver == DEFAULT:
-            loop = Loop(engine, how.stepper, how.spec)
+        if can_loop(engine, options.law, options.stepper) and options.solver == DEFAULT:
+            loop = Loop(engine, options.stepper, options.spec)
             self.loop = loop if loop.ready() else None
 
     def run(self, k: int, task: Task, found: Rollouts, stop: threading.Event, progress: Progress) -> None:
@@ -374,18 +376,18 @@ class Roller:
         while t < task.steps and not stop.is_set():
             begin = t
             try:
-                t = self.some(t, min(t + SHARE, task.steps), control, *outputs, found.failed[k : k + 1])
+                t = self.make_steps(t, min(t + SHARE, task.steps), control, *outputs, found.failed[k : k + 1])
             except (SolveFailed, InvalidScene) as error:
                 t = int(getattr(error, "step", t))
                 found.failed[k] = t
-                if self.how.on_failure == "stop":
+                if self.options.on_failure == "stop":
                     self.stay(t, *outputs)
                     return
                 error.add_note(f"in trajectory {k}, at step {t}")
                 raise
             progress.add(t - begin)
 
-    def some(
+    def make_steps(
         self, t: int, end: int, control: NDArray[np.float64], state: NDArray[np.float64],
         sensordata: NDArray[np.float64], residual: NDArray[np.float64], failed: NDArray[np.int64],
     ) -> int:  # fmt: skip
@@ -411,14 +413,14 @@ class Roller:
 
     def one(self, t: int, control: NDArray[np.float64], why: int, tried: Step | None) -> Any:
         """Make step t from Python: all of it, or what the loop has left of it."""
-        engine, how = self.engine, self.how
+        engine, options = self.engine, self.options
         if why in (UNCERTIFIED, UNFIT) and self.loop is not None and self.proven:
-            return how.stepper.step_apart(engine, how.law, how.solver, tried)
+            return options.stepper.step_apart(engine, options.law, options.solver, tried)
         if isinstance(tried, Fused):
-            return how.stepper.step_still(engine, tried)
+            return options.stepper.step_still(engine, tried)
         if control.size:
-            mj.mj_setState(engine.model, engine.data, control[t], how.spec)
-        return how.stepper.step(engine, how.law, how.solver)
+            mj.mj_setState(engine.model, engine.data, control[t], options.spec)
+        return options.stepper.step(engine, options.law, options.solver)
 
     def stay(self, t: int, state: NDArray[np.float64], sensordata: NDArray[np.float64], residual: Any) -> None:
         """Fill what is left of a trajectory that has stopped with where it is."""

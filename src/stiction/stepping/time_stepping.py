@@ -41,7 +41,7 @@ from stiction.stepping.fused import (
     leaves_positions,
 )
 from stiction.stepping.one_call import one_call_of
-from stiction.stepping.pose import RECOVERY, hit, pose
+from stiction.stepping.pose import RECOVERY, impact_velocity, pose
 from stiction.stepping.report import Report
 from stiction.stepping.restitution import Given, checked
 
@@ -168,12 +168,12 @@ class TimeStepping:
             arrays = made.arrays
             equality, velocity = data.efc_id[: data.ne], arrays.velocity * (dt / span)
             taken = take_back(arrays.constraints, arrays.joint_rows, equality, velocity, span, *self.apart(engine))
-            engine.told = names_of(engine.model, data, arrays.constraints, taken)
+            engine.contradictions = names_of(engine.model, data, arrays.constraints, taken)
         advance(engine.shadow, data, engine.senses, engine.joined)
         if taken is not None:
             move(engine.shadow, data, taken.velocity, span)
         engine.problem, engine.last = None, made
-        return Report(data.time, potential, kinetic, made, engine.told)
+        return Report(data.time, potential, kinetic, made, engine.contradictions)
 
     def step_apart(self, engine: Engine, law: Law, solver: Any, tried: Step | None) -> Report:
         """The same verb by verb, for all laws, solvers and impacts; tried: a fused step that was not certified."""
@@ -196,12 +196,12 @@ class TimeStepping:
         if before is not None and self.impact == "poisson":
             solution = self.expand(problem, found.gap, before, dt, bounce, solution, solver)
         potential, kinetic = data.energy.tolist()
-        told = () if taken is None else names_of(engine.model, data, found, taken)
+        contradictions = () if taken is None else names_of(engine.model, data, found, taken)
         engine.apply(found, solution)
         if taken is not None:
             move(engine.shadow, data, taken.velocity, dt)
         engine.keep(found, solution.impulse)
-        return Report(data.time, potential, kinetic, solution, told)
+        return Report(data.time, potential, kinetic, solution, contradictions)
 
     def answer(
         self, engine: Engine, found: Constraints, problem: ContactProblem, solver: Solver,
@@ -300,7 +300,7 @@ class TimeStepping:
         """
         returned = np.zeros_like(pressed.impulse)
         for i in range(problem.n):
-            if hit(problem.rows[i, 0], problem.segments[i], gap[i], dt, before, problem.velocity) < 0.0:
+            if impact_velocity(problem.rows[i, 0], problem.segments[i], gap[i], dt, before, problem.velocity) < 0.0:
                 returned[i, 0] = bounce[i] * pressed.impulse[i, 0]
         if not returned.any():
             return pressed

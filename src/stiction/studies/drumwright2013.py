@@ -153,7 +153,7 @@ def grasping(ways: dict[str, Method], seed: int) -> dict[str, Any]:
     held = [name for name in order if name in ways]
     seeds = range(seed, seed + 10)
     sim = held_scene(METHODS[PIVOTING])
-    first = [sim.step().solution.whose() for _ in seeds]
+    first = [sim.step().solution.require_problem() for _ in seeds]
     sets = [first, *([make(s, MU) for s in seeds] for make in (families.grasp, families.grasp_tripled))]
     seconds, residual = zip(*(race(problems, [ways[name] for name in held], 15) for problems in sets), strict=True)
     steps, drift, speed, worst, _ = zip(*(hold(ways[name], ASKED) for name in held), strict=True)
@@ -263,7 +263,7 @@ def walk(way: Method, seconds: float, step: float, seed: int) -> Walk:
         counts.append(len(report.solution.impulse))
         worst = max(worst, report.certificate.residual)
         if made % every == 0 and counts[-1]:
-            problems.append(report.solution.whose())
+            problems.append(report.solution.require_problem())
     spent = time.process_time() - begin
     n = np.array(counts or [0])
     spread = (float(n.min()), float(n.mean()), float(n.std()), float(n.max()))

@@ -78,7 +78,7 @@ def as_file(rows: list[dict[str, Any]], types: dict[str, Any]) -> bytes:
         try:
             columns[name] = arrow.array(values)
         except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError):
-            return as_file(without_strangers(rows, name, list(found)), types)
+            return as_file(one_kind_only(rows, name, list(found)), types)
     order = ("case", *types, *found, "error", "wall_time")
     table = arrow.table(
         {name: columns.get(name, arrow.array([row.get(name) for row in rows], known.get(name))) for name in order}
@@ -88,7 +88,7 @@ def as_file(rows: list[dict[str, Any]], types: dict[str, Any]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def without_strangers(rows: list[dict[str, Any]], name: str, found: list[str]) -> list[dict[str, Any]]:
+def one_kind_only(rows: list[dict[str, Any]], name: str, found: list[str]) -> list[dict[str, Any]]:
     """The rows; one whose value in this column is of another kind than the first row's becomes an error."""
     values = [row[name] for row in rows if row.get(name) is not None]
     first = next((value for value in values if kind(value) != LARGE), None)

@@ -316,10 +316,10 @@ class Viewer:
         self._past.back()
 
     def now(self) -> None:
-        self._past.to_now()
+        self._past.return_to_present()
 
     def reset(self) -> None:
-        self._past.to_now()
+        self._past.return_to_present()
         self.session.post(self._reset)
 
     def forces(self) -> None:

@@ -95,7 +95,9 @@ class Past:
         )
         self.slider.on_update(self._dragged)
         self.buttons = gui.add_button_group("Then", ("Go on from here", "Back to now"), visible=False)
-        self.buttons.on_click(lambda event: self.go_on() if event.target.value.startswith("Go on") else self.to_now())
+        self.buttons.on_click(
+            lambda event: self.go_on() if event.target.value.startswith("Go on") else self.return_to_present()
+        )
 
     def _dragged(self, event: Any) -> None:
         if event.client is not None:
@@ -122,7 +124,7 @@ class Past:
         if self.moment is not None:
             self.look_at(self.session.history.after(self.moment.time))
 
-    def to_now(self) -> None:
+    def return_to_present(self) -> None:
         self.moment, self.playing = None, False
 
     def go_on(self) -> None:
@@ -131,7 +133,7 @@ class Past:
         if moment is None:
             return
         self.session.moment = moment  # shown until the next step is made
-        self.to_now()
+        self.return_to_present()
         self.session.post(lambda: self.session.go_on(moment))
         self.session.post(self.session.play)
 
@@ -142,7 +144,7 @@ class Past:
         self._time += self.session.speed * seconds
         moment = self.session.history.at(self._time)
         if moment is None or moment.time >= self.session.history.span[1]:
-            self.to_now()
+            self.return_to_present()
         else:
             self.moment = moment
 

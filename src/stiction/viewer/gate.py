@@ -143,7 +143,7 @@ def quiet(handler: Any) -> Callable[[Any], Any]:
     """viser's handler of a connection, which closes without a message on all but viser's page of this version."""
 
     async def handle(connection: Any) -> None:
-        asyncio.get_running_loop().set_exception_handler(unheard)
+        asyncio.get_running_loop().set_exception_handler(log_malformed)
         version = viser().__version__
         if connection.subprotocol != f"viser-v{version}":
             await connection.close(1002, f"Version mismatch. Server: {version}")
@@ -153,6 +153,6 @@ def quiet(handler: Any) -> Callable[[Any], Any]:
     return handle
 
 
-def unheard(loop: Any, context: dict[str, Any]) -> None:
+def log_malformed(loop: Any, context: dict[str, Any]) -> None:
     """Log an error in a task: a message that is well-formed and makes no sense fails there."""
     log.debug("%s", context.get("message"), exc_info=context.get("exception"))

@@ -383,7 +383,7 @@ def draw_modes(ax: Any, record: Record, pairs: list[tuple[int, int]], mode: NDAr
 
 def problem(solution: ContactSolution, contact: int | None = None) -> Any:
     """The sparsity of a problem and the friction cone of one contact, by default that with the largest impulse."""
-    posed = solution.whose()
+    posed = solution.require_problem()
     if not posed.n:
         raise InvalidProblem("plot: the problem has no contacts, so there is nothing to draw")
     chosen = int(np.argmax(np.abs(solution.impulse).max(axis=1))) if contact is None else contact
@@ -450,7 +450,7 @@ def show(ax: Any, matrix: NDArray[np.float64]) -> float:
 
 
 def draw_cone(figure: Any, solution: ContactSolution, contact: int) -> None:
-    posed = solution.whose()
+    posed = solution.require_problem()
     p, u = solution.impulse[contact], solution.contact_velocity[contact]
     mu, friction, slide = float(posed.friction[contact]), math.hypot(p[1], p[2]), math.hypot(u[1], u[2])
     bound = mu * max(float(p[0]), 0.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import queue
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +102,6 @@ class Start:
         self.closing = True
         if self.viewer is not None:
             self.viewer.leave()
-        time.sleep(0.0)
 
 
 def view(

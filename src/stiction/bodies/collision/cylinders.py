@@ -396,7 +396,7 @@ def level(model, data, kept):
     kinds, R = ints(m.geom_type), floats(d.geom_xmat)
     count = 0
 
-    # Keep each such geom and its axis for `lean`, and write the plane's normal in its place.
+    # Keep each such geom and its axis for `unlevel`, and write the plane's normal in its place.
     for g in range(m.ngeom):
         plane = leans_on(model, data, g) if kinds[g] == CYLINDER else -1
         if plane >= 0:
@@ -425,7 +425,7 @@ def leans_on(model, data, cylinder):
 
 
 @kernel
-def lean(data, kept, count):
+def unlevel(data, kept, count):
     """Undo `level`."""
     R = floats(data[0].geom_xmat)
     for k in range(count):

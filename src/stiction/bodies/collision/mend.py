@@ -36,10 +36,10 @@ from stiction.bodies.collision.cylinders import (
     cylinder_on_box,
     cylinder_on_cylinder,
     cylinder_on_plane,
-    lean,
     leans_on,
     level,
     line_on_end,
+    unlevel,
 )
 from stiction.bodies.collision.heightfield import sift
 from stiction.bodies.collision.support import separates
@@ -105,7 +105,7 @@ def find(model: Any, data: Any, memory: Memory) -> bool:
     count = level(memory.model, memory.data, kept)
     mj.mj_collision(model, data)
     if count:
-        lean(memory.data, kept, count)
+        unlevel(memory.data, kept, count)
     return bool(count)
 
 
@@ -206,13 +206,13 @@ def judged(model, data, where, first, end, rows):
     if found > 0 and doubt:
         doubt = not right_rows(model, data, one, two, rows[:found], close)
     elif found == 0 and doubt:
-        doubt = soon(model, data, where, first, end, one, two)
+        doubt = may_meet(model, data, where, first, end, one, two)
         doubt = doubt and not nearest_separates(model, data, where, first, end, close)
     return found, doubt
 
 
 @kernel
-def soon(model, data, where, first, end, one, two):
+def may_meet(model, data, where, first, end, one, two):
     """Whether two geoms may meet within a few steps at their relative speed; links of one robot often move as one."""
     m, d, size = model[0], data[0], where[SIZE]
     parents, starts, counts = ints(m.body_parentid), ints(m.body_dofadr), ints(m.body_dofnum)

@@ -572,7 +572,7 @@ def lexicographic(t, size, tie, slow, otherwise):
     for c in range(size + len(t.q)):
         if t.own.speed[c] > slow and t.own.gap[c] <= tie * t.own.speed[c]:
             perturbed_gap(t, size, c, other)
-            if not chosen or comes_before(other, order):
+            if not chosen or lexicographically_less(other, order):
                 best, chosen = c, True
                 for i in range(len(order)):
                     order[i] = other[i]
@@ -580,7 +580,7 @@ def lexicographic(t, size, tie, slow, otherwise):
 
 
 @kernel
-def comes_before(a, b):
+def lexicographically_less(a, b):
     """Whether a is lexicographically less than b, beyond rounding."""
     for i in range(len(a)):
         difference = a[i] - b[i]

@@ -254,11 +254,11 @@ def compute_forces(given, parts, realign, tries, limit, floats, ints, p, ray, co
         counts[TURNED] += turns
         if status == SOLVED or (status == RAY and known):
             break
-    return hand_over(t, p, ray, status)
+    return copy_answer(t, p, ray, status)
 
 
 @kernel
-def hand_over(t, p, ray, status):
+def copy_answer(t, p, ray, status):
     """Copy impulses to p and the last direction to `ray`; SINGULAR and p = 0 if an impulse is not finite."""
     for i in range(len(t.mu)):
         for c in range(t.parts):

@@ -103,7 +103,7 @@ def without_slip(rows, segments, bias, free, warm, limit, floats, ints, impulse)
         return status, pivots, rounds, 0
 
     # No consistent set was found: bind contacts permanently, and count those that open nevertheless.
-    status, more, last = settle_for_good(t, limit)
+    status, more, last = bind_for_good(t, limit)
     held, (allowed, _) = 0, judge(t)
     for i in range(n):
         if t.bound[i] and t.worst[i] > allowed:
@@ -153,7 +153,7 @@ def search(t, warm, limit):
 
 
 @kernel
-def settle_for_good(t, limit):
+def bind_for_good(t, limit):
     """From all bound: release contacts that open; one that then presses while it slides is bound permanently.
 
     Returns (status, pivots, rounds).
@@ -195,7 +195,7 @@ def judge(t):
     """Set `worst`, the violation of each contact. Returns (violation allowed for rounding, worst contact)."""
     largest, which = 0.0, 0
     for i in range(len(t.z)):
-        t.worst[i] = wrong(t, i)
+        t.worst[i] = violation_of(t, i)
         largest = max(largest, t.z[i], abs(t.impulse[i, 1]), abs(t.impulse[i, 2]))
         if t.worst[i] > t.worst[which]:
             which = i
@@ -203,7 +203,7 @@ def judge(t):
 
 
 @kernel
-def wrong(t, i):
+def violation_of(t, i):
     """Violation of a contact in its set.
 
     A bound contact must not open under a tangential impulse, nor slide; a free one must not press while it slides.
