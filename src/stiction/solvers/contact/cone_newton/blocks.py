@@ -10,7 +10,7 @@ from __future__ import annotations
 from stiction.arrays.compiled import in_callers, kernel, sums
 from stiction.arrays.dense import dot
 from stiction.arrays.layout import cut
-from stiction.arrays.tiles import subtract_product
+from stiction.arrays.tiles import SIX, solve_six, subtract_product, tile_1x6, tile_6x6
 from stiction.arrays.vectors import column, negative, put_column
 from stiction.solvers.contact.cone_newton.elimination import (
     BASE,
@@ -30,7 +30,7 @@ from stiction.solvers.contact.cone_newton.elimination import (
 )
 from stiction.solvers.contact.cone_newton.slope import through
 
-SIX, THREE = 6, 3  # velocities of a free body, in space and in the plane, for which loops are unrolled
+THREE = 3  # velocities of a free body in the plane, for which loops are unrolled, as for SIX in space
 
 
 @in_callers
@@ -218,9 +218,19 @@ def subtract_outer(runs, rows, count, A, a, B, b, height, U, T):
     for r in range(rows):
         own, row, size = runs[r, 0], runs[r, 1], runs[r, 2]
         for k in range(count):
-            subtract_product(A, a + own, size, B, b + runs[k, 0], runs[k, 2], height, U, row, runs[k, 1])
+            subtract_block(A, a + own, size, B, b + runs[k, 0], runs[k, 2], height, U, row, runs[k, 1])
         for k in range(rows, count):
-            subtract_product(B, b + own, size, A, a + runs[k, 0], runs[k, 2], height, T, row, runs[k, 1] - s)
+            subtract_block(B, b + own, size, A, a + runs[k, 0], runs[k, 2], height, T, row, runs[k, 1] - s)
+
+
+@in_callers
+@kernel
+def subtract_block(A, a, rows, B, b, columns, s, out, row, at):
+    """As `subtract_product`; two free bodies, by far the most common case, take no call."""
+    if rows == SIX and columns == SIX and s > 0:
+        tile_6x6(A, a, B, b, s, out, row, at)
+    else:
+        subtract_product(A, a, rows, B, b, columns, s, out, row, at)
 
 
 @kernel
@@ -293,7 +303,7 @@ def forward(M, X, at, length, divided):
     while i + SIX <= s:
         # Six rows: without those before them, then among themselves.
         subtract_product(M.T, i, SIX, X, at, length, i, X, i, at)
-        forward_six(M[i:, i:], X[i:], at, length, divided)
+        solve_six(M, i, X, i, at, length, divided)
         i += SIX
     while i < s:
         # The rows left over, one by one.
@@ -301,27 +311,6 @@ def forward(M, X, at, length, divided):
         if divided:
             scale(X[i], at, length, M[i, i])
         i += 1
-
-
-@sums
-def forward_six(M, X, at, length, divided):
-    """The same for six rows, in one pass."""
-    a0, b0, b1, c0, c1, c2 = M[1, 0], M[2, 0], M[2, 1], M[3, 0], M[3, 1], M[3, 2]
-    d0, d1, d2, d3, e0, e1, e2, e3, e4 = (
-        M[4, 0], M[4, 1], M[4, 2], M[4, 3], M[5, 0], M[5, 1], M[5, 2], M[5, 3], M[5, 4]
-    )  # fmt: skip
-    r0, r1, r2, r3, r4, r5 = X[0], X[1], X[2], X[3], X[4], X[5]
-    i0, i1, i2, i3, i4, i5 = 1.0, 1.0, 1.0, 1.0, 1.0, 1.0
-    if divided:
-        i0, i1, i2, i3, i4, i5 = M[0, 0], M[1, 1], M[2, 2], M[3, 3], M[4, 4], M[5, 5]
-    for j in range(at, at + length):
-        x0 = r0[j] * i0
-        x1 = (r1[j] - a0 * x0) * i1
-        x2 = (r2[j] - b0 * x0 - b1 * x1) * i2
-        x3 = (r3[j] - c0 * x0 - c1 * x1 - c2 * x2) * i3
-        x4 = (r4[j] - d0 * x0 - d1 * x1 - d2 * x2 - d3 * x3) * i4
-        x5 = (r5[j] - e0 * x0 - e1 * x1 - e2 * x2 - e3 * x3 - e4 * x4) * i5
-        r0[j], r1[j], r2[j], r3[j], r4[j], r5[j] = x0, x1, x2, x3, x4, x5
 
 
 @kernel
@@ -361,6 +350,7 @@ def solve_blocks(blocks, x):
     for f in range(blocks.total[FRONTS]):
         (U, T), base, z, at = panels(blocks, f), blocks.fronts[f, BASE], blocks.fronts[f, LEFT], 0
         s, own, pivots = len(U), y[base:], blocks.pivots[base:]
+        column, whole = cut(own, 0, (s, 1)), cut(y, 0, (1, len(y)))
         for k in range(s):
             best = pivots[k]
             own[k], own[best] = own[best], own[k]
@@ -368,7 +358,11 @@ def solve_blocks(blocks, x):
                 own[k] -= U[k, i] * own[i]
         while z < blocks.fronts[f + 1, BEGIN]:
             first, length, z = next_stretch(blocks, z, blocks.fronts[f + 1, BEGIN])
-            subtract_product(cut(own, 0, (s, 1)), 0, 1, T, at, length, s, cut(y, 0, (1, len(y))), 0, first)
+            far = 0
+            while far + SIX <= length:
+                tile_1x6(column, 0, T, at + far, s, whole, 0, first + far)
+                far += SIX
+            subtract_product(column, 0, 1, T, at + far, length - far, s, whole, 0, first + far)
             at += length
 
     # Backward: subtract what is left, then solve within the front.
