@@ -17,7 +17,7 @@ SOLVERS = Path(stiction.__file__).parent / "solvers"
 LAUNCHES = {"many_on_gpu.py", "solve_many.py"}
 MOST, MOST_NUMBERS = 80, 93  # names with a number of their own; the same with factors of derived ones
 # Dekker's factor, of the format of doubles; lines of a trace; codes, and how many there are of them; widths of tiles
-APART = {"SPLIT", "SHOWN", "(STICKS, UPPER, LOWER)", "(OPEN, STICK, SLIP)", "ROUND", "(SIX, THREE)"}
+APART = {"SPLIT", "SHOWN", "(STICKS, UPPER, LOWER)", "(OPEN, STICK, SLIP)", "ROUND", "THREE"}
 
 
 def numbers(value: ast.expr) -> list[float]:

@@ -82,8 +82,8 @@ def test_what_was_altered_after_it_was_saved_is_refused(fields, tmp_path):
 @pytest.mark.parametrize(
     ("place", "choice", "text"),
     [
-        (0, {"name": "load", "path": "/etc/passwd"}, "which is none of Frictionless, Viscous"),
-        (0, {"name": "TimeStepping"}, "which is none of Frictionless, Viscous"),
+        (0, {"name": "load", "path": "/etc/passwd"}, "which is none of Coulomb, "),
+        (0, {"name": "TimeStepping"}, "which is none of Coulomb, "),
         (1, {"name": "load", "path": "/etc/passwd"}, "which is none of Auto, "),
         (1, {"name": "Scene"}, "which is none of Auto, "),
         (1, {"name": "Splitting", "inner": {"name": "load"}}, "which is none of Auto, "),

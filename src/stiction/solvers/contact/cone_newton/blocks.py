@@ -358,6 +358,7 @@ def solve_blocks(blocks, x):
                 own[k] -= U[k, i] * own[i]
         while z < blocks.fronts[f + 1, BEGIN]:
             first, length, z = next_stretch(blocks, z, blocks.fronts[f + 1, BEGIN])
+            # Six of them at a time, then the rest.
             far = 0
             while far + SIX <= length:
                 tile_1x6(column, 0, T, at + far, s, whole, 0, first + far)
