@@ -399,7 +399,10 @@ def solve_case(posed, settings, work, impulse, velocity, zero):
         trim(white.rows, white.runs)
 
     # Propose: impulses from nothing, and the velocities that they cause.
-    given = Given(white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, False, False)
+    given = Given(
+        white.rows, white.runs, white.free, white.bias, posed.friction, white.scale, white.pace, posed.friction[:0],
+        False, False,
+    )  # fmt: skip
     nothing = work.contact_velocity[:0]
     cone_newton(
         given, tau, nothing, settings.starts, settings.steps, np.inf, settings.aim, work.floats, work.ints, impulse,

@@ -84,7 +84,7 @@ class Crew:
         count = survey_islands(white.runs, chains, names, loads)
         if count < 2:
             return -1
-        given = given_by(white, step.constraints.friction, settings.apart)
+        given = given_by(white, step.constraints.friction, step.lift, settings.apart)
         step.impulse[:] = 0.0  # contacts that touch nothing that moves belong to no island
         shares = shares_of(names[:count], loads[:count], SHARES * self.workers)
         size = bench_sizes(n, len(zero), m, white.rows.shape[2])

@@ -183,8 +183,8 @@ def run_newton(posed, law, slip, options, floats, ints, answer, zero):
             work.p[i, c] = 0.0
     trim(white.rows, white.runs)
     status, count, _ = solve_parts(
-        given_by(white, posed.friction, law.apart), tau, work.p, cycles, steps, most, aim, work.floats,
-        work.ints, answer.impulse, zero,
+        given_by(white, posed.friction, posed.friction[:0], law.apart), tau, work.p, cycles, steps, most, aim,
+        work.floats, work.ints, answer.impulse, zero,
     )  # fmt: skip
     answer.counts[STEPS] = count
     respond(

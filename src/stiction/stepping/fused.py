@@ -52,7 +52,7 @@ from stiction.solutions.contact_laws import sample as judging_sample
 from stiction.solutions.status import Status
 from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton, Given, cone_newton, sample
 from stiction.solvers.contact.cone_newton.parts import sizes, solve_parts
-from stiction.solvers.contact.cone_newton.tolerances import LARGE
+from stiction.solvers.contact.cone_newton.tolerances import MANY
 from stiction.stepping.engine import direct
 from stiction.stepping.pose import RECOVERY, set_joints, set_rates
 from stiction.stepping.record import EMPTY, Step, record, room
@@ -80,7 +80,9 @@ OFTEN, SELDOM = 4 << PATIENCE, 4  # what a record keeps after three failures in 
 DONE, UNCERTIFIED, UNFIT, MORE_ROOM, TOO_WIDE, STILL, OPENED = range(7)
 WHOLE, OPEN, CLOSE = range(3)  # what a call does: all; or until impulses are to be proposed; or from then on
 NO_CERTIFICATE = (np.nan, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-APART = "overlaps and joint errors are taken back apart from velocities"  # of a trace
+# Of a trace.
+APART = "overlaps and joint errors are taken back apart from velocities"
+LIFTS = "contacts lift as they slide, at {:.1e} m/s at most"
 empty, INTEGER = np.empty, np.dtype(np.int64)
 
 
@@ -100,6 +102,7 @@ class Settings(NamedTuple):
     tolerance: float
     aim: float
     apart: bool = False  # whether sliding, spin and rolling are bounded apart
+    lift: bool = True  # whether contacts may lift as they slide where nothing else helps (`cone_newton.lifting`)
     part: int = WHOLE
     opened: Opened = Opened()
 
@@ -132,6 +135,8 @@ class Fused(Step):
         trace: tuple[str, ...] = (f"ConeNewton: solved, residual {certificate.residual:.1e}",)
         if self.still:
             trace += (APART,)
+        if step.lift.any():
+            trace += (LIFTS.format(step.lift.max()),)
         return ContactSolution(
             Status.SOLVED, step.velocity, step.impulse, step.joint_impulse, step.mode, step.contact_velocity,
             certificate, self.steps, ConeNewton(tolerance=self.settings.aim), self.settings.tolerance, None, trace,
@@ -255,7 +260,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
     # Whole first, unless it has contradicted itself in the last steps.
     failures, wait = old_ints[WAIT] >> PATIENCE, old_ints[WAIT] & ((1 << PATIENCE) - 1)
     still, total, opened = wait > 0, 0, settings.opened
-    most = np.inf if n > LARGE else PART * allowance(old_ints[PACE], n)
+    most = np.inf if n > MANY else PART * allowance(old_ints[PACE], n)
     while True:
         cycles = 1 if failures > 0 and not still else CYCLES
         steps, judged, asked, thrown = attempt(model, settings, step, work, still, cycles, most, opened, zero)
@@ -264,7 +269,7 @@ def make_step(model, data, where, old_floats, old_ints, new_floats, new_ints, fl
             break
         if still or steps < 0:
             return UNFIT, total, 0.0, 0.0, 0.0, judged
-        if asked == 0.0 or (n > LARGE and not thrown):  # large heaps seldom contradict: they are hard
+        if asked == 0.0 or (n > MANY and not thrown):  # large heaps seldom contradict: they are hard
             return UNCERTIFIED, total, 0.0, 0.0, 0.0, judged
         still, failures = True, min(failures + WORSE, PATIENCE)
         wait, opened = 1 << failures, Opened(0.0, 0, -1)
@@ -320,10 +325,11 @@ def attempt(model, settings, step, work, still, cycles, most, opened, zero):
     # Propose: impulses, and the velocities that they cause.
     posed = posed_by(step)
     if steps < 0:
-        given = given_by(white, posed.friction, settings.apart)
+        given = given_by(white, posed.friction, step.lift, settings.apart)
         _, steps, _ = solve_parts(
             given, tau, work.start, cycles, STEPS, most, settings.aim, work.floats, work.ints, step.impulse, zero
         )
+    open_gaps(step.lift, step.gap_rate)
     respond(posed, white, tau, rank, step.impulse, work.response, step.velocity, step.joint_impulse, zero)
 
     # Judge: an answer that is not certified is not written.
@@ -355,15 +361,31 @@ def set_up(model, settings, step, work, still, zero):
         if len(step.joint_rate) > 0:
             make_consistent(white, rank, step.joint_rows, step.joint_rate)
         trim(white.rows, white.runs)
+    allow_lifts(constraints, settings.lift and not settings.apart, step.lift)
     return tau, rank
 
 
 @shared
-def given_by(white, friction, apart):
+def given_by(white, friction, lift, apart):
     """The normal form as the solver reads it."""
     return Given(
-        white.rows, white.runs, white.free, white.bias, friction, white.scale, white.pace, apart, True
+        white.rows, white.runs, white.free, white.bias, friction, white.scale, white.pace, lift, apart, True
     )  # fmt: skip
+
+
+@kernel
+def allow_lifts(constraints, allowed, lift):
+    """Say which contacts may lift as they slide (`Given.lift`): those of bodies, but no friction in joints."""
+    for i in range(len(lift)):
+        lift[i] = 0.0 if allowed and constraints.pair[i, 0] >= 0 else -1.0
+
+
+@kernel
+def open_gaps(lift, gap_rate):
+    """Open gaps at the speeds at which contacts lift."""
+    for i in range(len(lift)):
+        lift[i] = max(lift[i], 0.0)
+        gap_rate[i] -= lift[i]
 
 
 @kernel

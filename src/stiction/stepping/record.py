@@ -32,6 +32,7 @@ class Record(NamedTuple):
     velocity: Array[Floats, "m"]
     joint_impulse: Array[Floats, "j"]
     contact_velocity: Array[Floats, "n", "d"]
+    lift: Array[Floats, "n"]  # m/s at which a contact lifts as it slides (`cone_newton.lifting`): part of its gap rate
     mode: Array[Ints, "n"]
 
 

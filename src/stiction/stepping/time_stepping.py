@@ -25,7 +25,7 @@ from stiction.problems.laws import Coulomb
 from stiction.solutions.contact import certify_contact
 from stiction.solvers.auto import Auto, Bounded
 from stiction.solvers.contact.cone_newton.cone_newton import ConeNewton
-from stiction.solvers.contact.cone_newton.tolerances import LARGE
+from stiction.solvers.contact.cone_newton.tolerances import MANY
 from stiction.solvers.solve import solve
 from stiction.stepping.contradictions import TakenBack, asks, contradict, names_of, still, take_back
 from stiction.stepping.crew import crew_for
@@ -76,6 +76,8 @@ class TimeStepping:
     tolerance: largest residual that counts as solved
     warm: start each solve from the last step's impulses
     workers: threads that solve the islands of a large step, to the same bits; what is one island takes one
+    lift: whether contacts that slide slowly may lift as they slide where a step cannot be solved otherwise, in islands
+        of more than 20: gaps then open by some µm, and the trace says so; False for Coulomb's law as it is, at any cost
     on_failure: what a step does whose contact problem is not solved: "raise" SolveFailed, nothing having moved, or go
         on with the "best" answer that adds no energy; `report.ok` is False then, and the certificate says how far off
 
@@ -92,6 +94,7 @@ class TimeStepping:
     warm: bool = True
     on_failure: str = "raise"
     workers: int = 1
+    lift: bool = True
     settings: Settings = field(init=False, repr=False, compare=False)  # of fused steps
 
     def __post_init__(self) -> None:
@@ -101,7 +104,9 @@ class TimeStepping:
                 continue
             if not (isinstance(value, (int, float)) and low <= value <= high):
                 raise InvalidProblem(f"TimeStepping: {name} must be from {low:g} to {high:g}, got {value!r}")
-        settings = Settings(*self.recoveries, float(self.tolerance), DEFAULT.aim_of(self.tolerance))
+        if type(self.lift) is not bool:
+            raise InvalidProblem(f"TimeStepping: lift must be True or False, got {self.lift!r}")
+        settings = Settings(*self.recoveries, float(self.tolerance), DEFAULT.aim_of(self.tolerance), lift=self.lift)
         object.__setattr__(self, "settings", settings)
         object.__setattr__(self, "restitution", checked("TimeStepping", self.restitution))
         if self.impact not in ("newton", "poisson"):
@@ -226,7 +231,7 @@ class TimeStepping:
         if back and isinstance(solver, Auto):
             whole, quietly = replace(whole, budget=SHARES[0] * left), replace(whole, budget=SHARES[1] * left)
             asked = replace(whole, first=True)
-        hard = back and problem.n > LARGE and not self.restitution and isinstance(solver, Auto)
+        hard = back and problem.n > MANY and not self.restitution and isinstance(solver, Auto)
         if hard or not (doubtful and contradict(problem)):
             if not (hard and doubtful):
                 failed = solve(problem, asked, start=start, tolerance=self.tolerance, throw=False)

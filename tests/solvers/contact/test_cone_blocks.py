@@ -32,7 +32,7 @@ def contacts_of(segments, rng):
         rows[i, :, segments[i, 1] + segments[i, 3] :] = 0.0
     return Contacts(
         THREE, False, rows, segments, np.zeros((n, 3)), np.zeros(n), np.zeros((n, 3, 3)), np.ones(n),
-        np.ones(n), np.zeros((0, 3, 3)),
+        np.ones(n), np.zeros(n, np.int64), np.zeros((0, 3, 3)),
     )  # fmt: skip
 
 
@@ -40,8 +40,9 @@ def system_of(contacts, m, rng, stiffness=10.0):
     """Unsymmetric slopes as of sliding contacts, positive definite ones as of sticking; some contacts open."""
     n, _, width = contacts.rows.shape
     system = views(n, 3, m, width, *workspace(*sizes(n, 3, m, width)))
-    system.slope[:] = stiffness * np.abs(rng.normal(size=(n, 6)))
+    system.slope[:] = stiffness * np.abs(rng.normal(size=(n, 8)))
     system.slope[:, 4] = 0.0
+    system.slope[:, 6:] = 0.0
     system.slope[:, 1:3] *= rng.choice([-0.3, 0.0, 0.3], (n, 2))
     system.mode[:] = rng.integers(0, 3, n)
     system.right[:] = rng.normal(size=m)
@@ -58,8 +59,8 @@ def dense(contacts, system, m):
         start, length, other, more = contacts.segments[i]
         L[:, start : start + length] += contacts.rows[i, :, :length]
         L[:, other : other + more] += contacts.rows[i, :, length : length + more]
-        nn, n1, n2, s11, s12, s22 = system.slope[i]
-        A += L.T @ np.array([[nn, 0.0, 0.0], [n1, s11, s12], [n2, s12, s22]]) @ L
+        nn, t1, t2, s11, s12, s22, n1, n2 = system.slope[i]
+        A += L.T @ np.array([[nn, n1, n2], [t1, s11, s12], [t2, s12, s22]]) @ L
     return A
 
 
@@ -89,7 +90,7 @@ def dry_friction(m, joints, first, seed):
     n = joints + 1
     return Contacts(
         THREE, False, rows, segments, np.zeros((n, 3)), np.zeros(n), np.zeros((n, 3, 3)), np.ones(n), np.ones(n),
-        np.zeros((0, 3, 3)),
+        np.zeros(n, np.int64), np.zeros((0, 3, 3)),
     )  # fmt: skip
 
 
@@ -199,7 +200,7 @@ def test_a_front_that_is_singular_is_refused():
     contacts = contacts_of(np.array([[0, 3, 0, 0]]), np.random.default_rng(0))
     system = system_of(contacts, 3, np.random.default_rng(0))
     contacts.rows[0] = np.eye(3)
-    system.mode[0], system.slope[0] = 1, [-1.0, 0.0, 0.0, -1.0, 0.0, -1.0]
+    system.mode[0], system.slope[0] = 1, [-1.0, 0.0, 0.0, -1.0, 0.0, -1.0, 0.0, 0.0]
     assert not solve_system(contacts, system)
 
 

@@ -114,7 +114,7 @@ def contacts_on_two_bodies(n, seed):
     rows[0, :, 6:] = 0.0
     contacts = Contacts(
         THREE, False, rows, segments, rng.normal(size=(n, 3)), rng.uniform(0.1, 0.9, n), np.empty((n, 3, 3)),
-        np.ones(n), np.ones(n), np.empty((0, 3, 3)),
+        np.ones(n), np.ones(n), np.zeros(n, np.int64), np.empty((0, 3, 3)),
     )  # fmt: skip
     set_delassus(contacts)
     return contacts

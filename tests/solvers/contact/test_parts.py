@@ -18,7 +18,7 @@ def given_of(problem):
     white = problem.whitened
     return Given(
         white.rows.copy(), white.segments.copy(), white.free.copy(), white.bias.copy(), problem.friction.copy(),
-        white.scale.copy(), white.pace.copy(), False, False,
+        white.scale.copy(), white.pace.copy(), np.empty(0), False, False,
     ), white.tau  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def side_by_side(parts, order):
     columns = [np.concatenate([getattr(each, name) for each in parts])[order] for name in Given._fields[3:7]]
     return Given(
         np.concatenate(rows)[order], np.concatenate(segments)[order], np.concatenate([each.free for each in parts]),
-        *columns, False, False,
+        *columns, np.empty(0), False, False,
     )  # fmt: skip
 
 

@@ -57,7 +57,8 @@ def linearise_box(contacts, point, epsilon, system):
         if normal <= 0.0:
             constant[i, 0], constant[i, 1], constant[i, 2] = -p[i, 0], -p[i, 1], -p[i, 2]
         else:
-            constant[i, 0], slope[i, 0], slope[i, 4] = -stiffness * u[i, 0], stiffness, 0.0
+            constant[i, 0], slope[i, 0] = -stiffness * u[i, 0], stiffness
+            slope[i, 4] = slope[i, 6] = slope[i, 7] = 0.0
             piece = 1
             for t in range(1, 3):
                 # Entries 11 and 22 of the slope stand at 3 and 5.

@@ -9,14 +9,15 @@ dx = Lᵀ dp this is a system in velocity space, (I + sum of L_iᵀ G_i L_i) dx 
 contacts; the Delassus matrix of all contacts may be singular. ε follows the residual to zero. Torsion and rolling are
 three more tangents: the disc is a ball in five directions, or one for each part (`apart`).
 
-Where many contacts join the same bodies, Newton's method is tried on a working set first (`few`). On all contacts,
-sweeps of exact one-contact solves come first; few contacts that press already begin with full steps instead (`settle`).
-If Newton's method stalls, cycles start it again from the best point after more sweeps, a walk of proximal stages in
-units of the loads (`walk`), or a perturbation. After a round of these, contacts are scaled by their loads, the best
-point is forgotten, and a new round begins. On large islands walks are all that follows, the second and those after it
-from a perturbation: where one is lost, no effort mends it, but another mostly arrives. There is no guarantee, since
-friction is not monotone; a solve that misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from
-solutions for friction pyramids, and tries more cycles.
+Where many contacts join the same bodies, Newton's method is tried on a working set first (`working_set`). On all
+contacts, sweeps of exact one-contact solves come first; few contacts that press already begin with full steps instead
+(`settle`). If Newton's method stalls, cycles start it again from the best point after more sweeps, a walk of proximal
+stages in units of the loads (`walk`), or a perturbation. After a round of these, contacts are scaled by their loads,
+the best point is forgotten, and a new round begins. On large islands walks are all that follows: where one is lost, no
+effort mends it, but another mostly arrives. The next one leads through answers in which contacts that slide slowly
+lift, if they may (`lifting`); otherwise it begins from a perturbation. There is no guarantee, since friction is not
+monotone; a solve that misses its tolerance returns MAX_ITERATIONS, and `Auto` then starts from solutions for friction
+pyramids, and tries more cycles.
 
 [AlartCurnier1991]; nonmonotone search [GrippoLamparielloLucidi1986]; sweeps [Jean1999].
 """
@@ -33,9 +34,10 @@ import numpy as np
 from stiction.arrays.compiled import alone, in_callers, kernel, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
-from stiction.arrays.vectors import THREE, ZEROS, at, largest, plus, put, times
+from stiction.arrays.vectors import THREE, ZEROS, at, largest, over, plus, put, times
 from stiction.problems.normal_form import SMALL, trim
 from stiction.solvers.contact.cone_newton.elimination import forget_order
+from stiction.solvers.contact.cone_newton.lifting import MAY, NEVER, allow_lifts, any_lifts, lift_of, may_lift
 from stiction.solvers.contact.cone_newton.one_contact import (
     Contacts,
     alart_curnier,
@@ -60,6 +62,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     LARGE_SOFTNESS,
     LAST_DIGIT,
     LEAST_RESIDUAL,
+    MANY,
     MARGIN,
     MORE_SWEEPS,
     MOST_SWEEPS,
@@ -78,8 +81,8 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     WARM_SOFTNESS,
     WIDE_SWEEP,
 )
-from stiction.solvers.contact.cone_newton.walk import balance, keep_better, walk
-from stiction.solvers.contact.cone_newton.working_set import few, group
+from stiction.solvers.contact.cone_newton.walk import balance, keep_better, walk, walk_by_lifts
+from stiction.solvers.contact.cone_newton.working_set import group, solve_by_working_set
 from stiction.solvers.contact.delassus import corrected
 from stiction.solvers.contract import MAX_ITERATIONS, SOLVED, STATUS, ContactProposal, Contract
 from stiction.solvers.tolerances import ROUNDING
@@ -91,6 +94,7 @@ if TYPE_CHECKING:
     from stiction.problems.normal_form import Whitened
 
 NONE = np.empty((0, 3))
+NO_LIFT = np.empty(0)
 # What comes before Newton's method in the cycles of a round.
 AFRESH, SWEEPS, WALK, PERTURBED = range(4)
 ROUND = 4
@@ -143,7 +147,7 @@ class ConeNewton:
         n, d, width = white.rows.shape
         impulse = np.empty((n, d))
         given = Given(
-            white.rows, white.segments, white.free, bias, white.friction, white.scale, white.pace, apart, False
+            white.rows, white.segments, white.free, bias, white.friction, white.scale, white.pace, NO_LIFT, apart, False
         )
         status, steps, violation = cone_newton(
             given, white.tau, start, self.max_cycles, self.max_steps, float(self.max_work), self.tolerance,
@@ -181,6 +185,7 @@ class Given(NamedTuple):
     friction: Any  # (n,)
     scale: Any  # (n,)
     pace: Any  # (n,)
+    lift: Any  # (n,) 0 of contacts that may lift as they slide, -1 of others; set to the speed, m/s; or none may: (0,)
     apart: Any  # whether sliding, spin and rolling are bounded apart
     brief: Any  # whether few contacts that move are to be settled soon, to `relaxed` digits: steps go on from there
 
@@ -188,7 +193,8 @@ class Given(NamedTuple):
 def sample(zero: tuple[float, ...]) -> tuple[Any, ...]:
     """Arguments of the kernel, for no contacts: of the kinds that it is compiled for."""
     wide, numbers, integers = np.empty((0, len(zero))), np.empty(0), np.empty(0, np.int64)
-    given = Given(wide[:, :, None], np.empty((0, 4), np.int64), numbers, wide, numbers, numbers, numbers, False, False)
+    runs = np.empty((0, 4), np.int64)
+    given = Given(wide[:, :, None], runs, numbers, wide, numbers, numbers, numbers, numbers, False, False)
     return given, 0.0, wide, 0, 0, 0.0, 0.0, numbers, integers, wide, zero
 
 
@@ -200,6 +206,7 @@ class Whole(NamedTuple):
     offset: Any  # (n, d) contact velocities without impulses
     friction: Any  # (n,)
     share: Any  # (n,) how much the residual of each counts beside the others', at most 1
+    lift: Any  # (n,) or (0,) as given
 
 
 class Work(NamedTuple):
@@ -211,6 +218,7 @@ class Work(NamedTuple):
     weight: Array[Floats, "n"]
     share: Array[Floats, "n"]
     offset: Array[Floats, "n", "d"]
+    spare: Array[Floats, "n", "d"]
     groups: Array[Ints, "n + 1"]
     chosen: Array[Ints, "n"]
     taken: Array[Ints, "n"]
@@ -230,16 +238,16 @@ def cone_newton(given, tau, start, max_cycles, max_steps, most, tolerance, float
 
     # Bodies at rest need no solve: the impulses of the start are the solution. Nothing is laid out for that.
     violation = of_start(given, tau, start, floats[:m], zero)
-    if violation <= (tolerance if n > LARGE else STILL * tolerance):
+    if violation <= (tolerance if n > MANY else STILL * tolerance):
         copy_rows(start, p)
         return SOLVED, 0, violation
 
-    contacts, search, system, weight, share, offset, groups, chosen, taken = carve(
+    contacts, search, system, weight, share, offset, spare, groups, chosen, taken = carve(
         n, len(zero), m, given.rows.shape[2], zero, given.apart, floats, ints
     )
 
     # Units of the normal form: contact velocities without impulses, the residual that is small enough, the start.
-    whole = Whole(given.rows, segments, offset, given.friction, share)
+    whole = Whole(given.rows, segments, offset, given.friction, share, given.lift)
     enough = survey(given, tau, tolerance, offset, weight, share, zero)
     warm = begin_at(start, given.scale, tau, p)
     forget_order(system.blocks)
@@ -249,7 +257,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, most, tolerance, float
     runs, crowded = group(segments, groups)
     if 2 * crowded > n:
         fair = enough * stall_factor(tolerance)
-        found, steps, violation = few(
+        found, steps, violation = solve_by_working_set(
             whole, groups, runs, warm, enough, fair, max_steps, contacts, search, system, (chosen, taken), p
         )
 
@@ -258,10 +266,12 @@ def cone_newton(given, tau, start, max_cycles, max_steps, most, tolerance, float
         begin(whole, contacts)
         forget_order(system.blocks)
         more, violation, fair = cycles(
-            contacts, search, system, weight, warm, given.brief, enough, tolerance, max_cycles, max_steps, most, p
-        )
+            contacts, search, system, spare, weight, warm, given.brief, enough, tolerance,
+            (max_cycles, max_steps, most), p,
+        )  # fmt: skip
         steps += more
         found = negligible(violation, fair, weight, p, zero)
+        keep_lifts(contacts, search.now, given, tau, p)
 
     # Back to N s.
     for i in range(n):
@@ -270,26 +280,23 @@ def cone_newton(given, tau, start, max_cycles, max_steps, most, tolerance, float
 
 
 @kernel
-def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max_cycles, max_steps, most, p):
+def cycles(contacts, search, system, spare, weight, warm, brief, enough, tolerance, limits, p):
     """Cycles of Newton's method from p; the best impulses in p.
 
     Returns (Newton steps, violation, the violation that is accepted after a stall).
+    limits: cycles, steps of each, of all
     """
-    now, best = search.now, search.best
+    now, best, (max_cycles, max_steps, most) = search.now, search.best, limits
     least, violation = begin_open(contacts, search, system, weight, p)
 
-    # Few contacts that press already need few steps.
-    begun = warm and brief and len(p) <= LARGE and largest_of(p) > 0.0
-
-    # A large island in motion is solved softly, to a part of what changes in this step.
-    large, accepted = warm and len(p) > LARGE, relaxed(tolerance)
-    soft, max_steps = SOFTNESS, min(2 * RUN, max_steps) if large else max_steps
-    if large and violation > NEAR:
+    # Few contacts that press already need few steps. A large island in motion is solved softly, and not too exactly.
+    large = len(p) > (LARGE if brief else MANY)
+    begun = warm and brief and not large and largest_of(p) > 0.0
+    soft, max_steps = SOFTNESS, min(2 * RUN, max_steps) if warm and large else max_steps
+    if warm and large and violation > NEAR:
         soft = LARGE_SOFTNESS
-    if large and PART * violation > tolerance > 0.0:
-        ease = min(EASE, PART * violation / tolerance)
-        tolerance, enough = ease * tolerance, ease * enough
-        accepted = max(accepted, STALL_EASE * tolerance)
+    ease, accepted = aims(violation, tolerance, warm and large)
+    tolerance, enough = ease * tolerance, ease * enough
     steps, sweeps, seed, fair = 0, MORE_SWEEPS, 1, enough * (accepted / tolerance if tolerance > 0.0 else 1.0)
     strict = enough
     for cycle in range(max_cycles):
@@ -305,7 +312,7 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
         if cycle == (1 if warm else 0):
             set_delassus(contacts)
         stage = cycle % ROUND
-        if len(p) > LARGE and cycle > 0:
+        if large and cycle > 0:
             stage = WALK  # walks solve nearly all that is left
         softness = soft * (1.0 if cycle % 3 == 0 else DIGIT if cycle % 3 == 1 else 1.0 / DIGIT)
 
@@ -326,13 +333,19 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
             steps += sweep_often(contacts, now, sweeps, EXACT, most - steps)
             sweeps = min(4 * sweeps, MOST_SWEEPS)
         elif stage == WALK:
-            # On large islands, where one walk is lost, the next goes on from elsewhere.
-            if len(p) > LARGE and cycle > 1:
-                seed = perturb(now.p, seed)
-            many = max(len(p), LARGE)
-            limits = int(min(WALK_STEPS * many, most - steps)), many
-            violation, count = walk(contacts, search, system, weight, violation, tolerance, strict, limits, p)
+            # On large islands, where one walk is lost, the next leads through answers in which contacts lift, if they
+            # may; otherwise it goes on from elsewhere.
+            again, bounds = large and cycle > 1, walk_limits(contacts, cycle, most - steps)
+            if again and allow_lifts(contacts, now, weight):
+                violation, count = walk_by_lifts(contacts, search, system, spare, weight, tolerance, strict, bounds, p)
+            else:
+                seed = perturb(now.p, seed) if again else seed
+                violation, count = walk(
+                    contacts, search, system, weight, violation, tolerance, strict, bounds, False, p
+                )
             steps += count
+            if any_lifts(contacts):
+                continue  # no run of Newton's method knows lifts
             copy_rows(now.p, best)
             least, _ = evaluate(contacts, now)
         else:
@@ -345,11 +358,41 @@ def cycles(contacts, search, system, weight, warm, brief, enough, tolerance, max
         else:
             least, count = newton(contacts, search, system, least, target, fair, softness, left, False)
         steps += count
-        copy_rows(best, now.p)
-        into_cone(now.p, contacts)
-        evaluate(contacts, now)
-        violation, _ = keep_better(contacts, now, weight, violation, p)
+        violation = keep_best(contacts, search, weight, violation, p)
     return steps, violation, accepted
+
+
+@kernel
+def aims(violation, tolerance, moving):
+    """How many times the tolerance an island in motion is solved to, and the violation that is accepted after a stall.
+
+    moving: whether it is large and has a start, of this violation: what changes in a step. Others are solved to the
+    tolerance itself.
+    """
+    if not moving or not PART * violation > tolerance > 0.0:
+        return 1.0, relaxed(tolerance)
+    ease = min(EASE, PART * violation / tolerance)
+    return ease, max(relaxed(tolerance), STALL_EASE * ease * tolerance)
+
+
+@kernel
+def walk_limits(contacts, cycle, left):
+    """Newton steps of a walk, of those that are left, and of those in which the violation has to be halved.
+
+    The first walk is given up sooner where the next one lifts contacts, which mostly arrives.
+    """
+    many = max(len(contacts.friction), MANY)
+    return int(min(WALK_STEPS * many, left)), MANY if cycle == 1 and may_lift(contacts) else many
+
+
+@kernel
+def keep_best(contacts, search, weight, violation, p):
+    """Put the best impulses into their cones and keep them in p if they violate the law less; returns the lesser."""
+    copy_rows(search.best, search.now.p)
+    into_cone(search.now.p, contacts)
+    evaluate(contacts, search.now)
+    violation, _ = keep_better(contacts, search.now, weight, violation, p)
+    return violation
 
 
 @kernel
@@ -419,7 +462,7 @@ def survey(given, tau, tolerance, offset, weight, share, zero):
         heaviest = max(heaviest, weight[i])
     heaviest = max(heaviest, 1.0)
     for i in range(len(bias)):
-        share[i] = weight[i] / heaviest if len(bias) <= LARGE else 1.0
+        share[i] = weight[i] / heaviest if len(bias) <= MANY else 1.0
     return max(tolerance / heaviest, LEAST_RESIDUAL)
 
 
@@ -441,12 +484,26 @@ def begin(whole, contacts):
     """Copy all contacts, without stretch; `set_delassus` is left to those who sweep."""
     for i in range(len(whole.friction)):
         contacts.stretch[i], contacts.friction[i], contacts.share[i] = 1.0, whole.friction[i], whole.share[i]
+        contacts.lifts[i] = MAY if len(whole.lift) > 0 and whole.lift[i] >= 0.0 else NEVER
         for a in range(4):
             contacts.segments[i, a] = whole.segments[i, a]
         for a in range(whole.rows.shape[1]):
             contacts.offset[i, a] = whole.offset[i, a]
             for k in range(whole.segments[i, 1] + whole.segments[i, 3]):
                 contacts.rows[i, a, k] = whole.rows[i, a, k]
+
+
+@kernel
+def keep_lifts(contacts, point, given, tau, p):
+    """Set the speeds at which contacts lift under the impulses p."""
+    if len(given.lift) == 0:
+        return
+    for i in range(len(p)):
+        put(point.p, i, over(at(p, i, contacts.zero), contacts.stretch[i]))
+    evaluate(contacts, point)
+    for i in range(len(p)):
+        if given.lift[i] >= 0.0:
+            given.lift[i] = lift_of(contacts, point, i) / contacts.stretch[i] * tau / given.scale[i]
 
 
 @kernel

@@ -19,7 +19,7 @@ from math import sqrt
 from typing import Annotated as Array
 from typing import Any, NamedTuple
 
-from stiction.arrays.compiled import kernel, sums
+from stiction.arrays.compiled import in_callers, kernel, sums
 from stiction.arrays.dense import dot
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
@@ -39,6 +39,7 @@ from stiction.arrays.vectors import (
     with_normal,
 )
 from stiction.solvers.contact.cone_newton.apart import onto_discs, settle_turns
+from stiction.solvers.contact.cone_newton.lifting import DOES, lowered
 from stiction.solvers.contact.cone_newton.one_wide_contact import solve_wide
 from stiction.solvers.contact.cone_newton.tolerances import BLUNT, DEAF, EXACT, MAX_ROOT_STEPS, NEAR, PART_SWEEPS, TINY
 
@@ -55,6 +56,7 @@ class Contacts(NamedTuple):
     delassus: Array[Floats, "n", "d", "d"]  # D_i = L_i L_iᵀ
     stretch: Array[Floats, "n"]  # factor of rows and velocities; impulses are divided by it
     share: Array[Floats, "n"]  # how much its residual counts beside those of others, at most 1
+    lifts: Array[Ints, "n"]  # whether it lifts as it slides: NEVER, MAY or DOES
     alone: Array[Floats, "3 if d > 3 else 0", "d", "d"]  # scratch of `solve_wide`
 
 
@@ -131,7 +133,7 @@ def residual(contacts, point):
         put(point.u, i, u)
 
         # Written such that NaN becomes the largest entry.
-        worst, squared = alart_curnier(at(point.p, i, zero), u, contacts.friction[i], contacts.apart)
+        worst, squared = off_the_law(contacts, i, at(point.p, i, zero), u)
         square += squared
         if not worst <= most:
             most = worst
@@ -145,9 +147,17 @@ def counted(contacts, point, largest, enough):
         return largest
     most, zero = 0.0, contacts.zero
     for i in range(len(point.p)):
-        worst, _ = alart_curnier(at(point.p, i, zero), at(point.u, i, zero), contacts.friction[i], contacts.apart)
+        worst, _ = off_the_law(contacts, i, at(point.p, i, zero), at(point.u, i, zero))
         most = max(most, contacts.share[i] * worst)
     return most if most <= enough else largest
+
+
+@in_callers
+@kernel
+def off_the_law(contacts, i, p, u):
+    """As `alart_curnier`, of contact i; if it lifts, by that law."""
+    mu = contacts.friction[i]
+    return alart_curnier(p, lowered(u, mu) if contacts.lifts[i] == DOES else u, mu, contacts.apart)
 
 
 @kernel

@@ -38,6 +38,7 @@ class Part(NamedTuple):
     friction: Array[Floats, "n"]
     scale: Array[Floats, "n"]
     pace: Array[Floats, "n"]
+    lift: Array[Floats, "n"]
     start: Array[Floats, "n", "d"]
     p: Array[Floats, "n", "d"]
     segments: Array[Ints, "n", 4]
@@ -114,10 +115,11 @@ def solve_parts(given, tau, start, max_cycles, max_steps, most, tolerance, float
 def solve_part(given, tau, start, limits, islands, first, bench, p, zero):
     """Solve the island of this name; returns as `cone_newton`. limits: cycles, steps of each, of all, tolerance."""
     part, warm, (max_cycles, max_steps, most, tolerance) = bench.part, len(start) == len(p), limits
+    lifting = len(given.lift) > 0
     k, size = cut_out(given, start, warm, islands, first, part, zero)
     some = Given(
         part.rows[:k], part.segments[:k], part.free[:size], part.bias[:k], part.friction[:k], part.scale[:k],
-        part.pace[:k], given.apart, given.brief,
+        part.pace[:k], part.lift[: k if lifting else 0], given.apart, given.brief,
     )  # fmt: skip
     found = cone_newton(
         some, tau, part.start[: k if warm else 0], max_cycles, max_steps, most, tolerance, bench.floats, bench.ints,
@@ -125,6 +127,8 @@ def solve_part(given, tau, start, limits, islands, first, bench, p, zero):
     )  # fmt: skip
     for i in range(k):
         put(p, part.contacts[i], at(part.p, i, zero))
+        if lifting:
+            given.lift[part.contacts[i]] = part.lift[i]
     return found
 
 
@@ -226,6 +230,8 @@ def copy_contact(given, i, part, to, zero):
     """Copy contact i of the whole to place `to` of the island."""
     put(part.bias, to, at(given.bias, i, zero))
     part.friction[to], part.scale[to], part.pace[to] = given.friction[i], given.scale[i], given.pace[i]
+    if len(given.lift) > 0:
+        part.lift[to] = given.lift[i]
     for a in range(given.rows.shape[1]):
         for j in range(given.rows.shape[2]):
             part.rows[to, a, j] = given.rows[i, a, j]

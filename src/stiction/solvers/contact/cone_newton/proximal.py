@@ -38,9 +38,10 @@ from stiction.arrays.dense import dot
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import across, at, inner, minus, negative, over, plus, put, times, with_normal
 from stiction.solvers.contact.cone_newton.apart import respond_apart
+from stiction.solvers.contact.cone_newton.lifting import DOES, onto_friction_cone, respond_lifting
 from stiction.solvers.contact.cone_newton.one_contact import counted, evaluate, into_cone, onto_cone
 from stiction.solvers.contact.cone_newton.slope import set_slip, set_stick
-from stiction.solvers.contact.cone_newton.system import OPEN, SLIP, STICK, solve_system
+from stiction.solvers.contact.cone_newton.system import LIFT, OPEN, SLIP, STICK, solve_system
 from stiction.solvers.contact.cone_newton.tolerances import (
     CAREFUL,
     DIVERGED,
@@ -196,7 +197,9 @@ def push(contacts, u, moved, along, length, centre, epsilon):
     for i in range(len(along)):
         c, way = at(centre, i, zero), at(along, i, zero)
         y = regularised(c, at(u, i, zero), plus(at(moved, i, zero), times(length, way)), stiffness)
-        if y[0] > 0.0:
+        if contacts.lifts[i] == DOES:
+            total += inner(minus(onto_friction_cone(y, contacts.friction[i]), c), way)
+        elif y[0] > 0.0:
             total += inner(minus(onto_cone(y, y[0], contacts.friction[i] * y[0], contacts.apart), c), way)
         elif c[0] != 0.0:
             total -= inner(c, way)
@@ -207,7 +210,7 @@ def push(contacts, u, moved, along, length, centre, epsilon):
 def loosen(system):
     """Let friction depend on its load half as much, in the matrix alone: a step goes downhill then, mostly."""
     for i in range(len(system.mode)):
-        if system.mode[i] != OPEN:
+        if system.mode[i] != OPEN and system.mode[i] != LIFT:
             for a in range(1, system.constant.shape[1]):
                 system.slope[i, a] *= 0.5
 
@@ -275,6 +278,12 @@ def respond(contacts, moved, point, centre, epsilon, system):
     for i in range(len(p)):
         c = at(centre, i, zero)
         y = regularised(c, at(point.u, i, zero), at(moved, i, zero), stiffness)
+
+        # What lifts as it slides; open or not.
+        if contacts.lifts[i] == DOES:
+            system.mode[i] = respond_lifting(y, contacts.friction[i], stiffness, slope, i, p, zero)
+            add_rows(contacts.rows[i], contacts.segments[i], minus(at(p, i, zero), c), right)
+            continue
 
         # Open: no impulse.
         if y[0] <= 0.0:

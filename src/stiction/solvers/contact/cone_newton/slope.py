@@ -1,7 +1,8 @@
 """The slope of a contact's linearised law, dp = constant - slope du, packed into a row of `System.slope`.
 
-First its first column, nn, 1n, 2n ..., then the upper triangle of the symmetric part of the tangents, 11, 12 ..., 22.
-The entries n1, n2 ... are zero: velocities along tangents change no normal impulse.
+First its first column, nn, 1n, 2n ..., then the upper triangle of the symmetric part of the tangents, 11, 12 ..., 22,
+and its first row, n1, n2 ..., which is zero but for contacts that lift: otherwise velocities along tangents change no
+normal impulse.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ def place(d: int, a: int, b: int) -> int:
     return d + (a - 1) * d - a * (a - 1) // 2 + b - a
 
 
+def place_of_normal(d: int, a: int) -> int:
+    """Where the entry of the normal and tangent a lies."""
+    return d * (d + 1) // 2 + a - 1
+
+
 @of_vectors
 def through(slope: Table, i: int, v: Vector) -> Vector:
     """slopeᵀ v of contact i."""
@@ -26,7 +32,7 @@ def through(slope: Table, i: int, v: Vector) -> Vector:
         total = v[1] * slope[i, place(d, a, 1)]
         for b in range(2, d):
             total = total + v[b] * slope[i, place(d, a, b)]
-        found.append(total)
+        found.append(total + v[0] * slope[i, place_of_normal(d, a)])
     return found
 
 
@@ -41,7 +47,10 @@ def of_tangent(slope: Table, i: int, zero: Vector) -> float:
 def yielded(constant: Vector, slope: Table, i: int, u: Vector) -> Vector:
     """constant - slope u of contact i."""
     d = len(u)
-    found = [constant[0] - slope[i, 0] * u[0]]
+    normal = constant[0] - slope[i, 0] * u[0]
+    for a in range(1, d):
+        normal = normal - slope[i, place_of_normal(d, a)] * u[a]
+    found = [normal]
     for a in range(1, d):
         left = constant[a] - slope[i, a] * u[0]
         for b in range(1, d):
@@ -56,7 +65,7 @@ def set_stick(slope: Table, i: int, stiffness: float, zero: Vector) -> None:
     d, none = len(zero), zero[0]
     slope[i, 0] = stiffness
     for a in range(1, d):
-        slope[i, a] = none
+        slope[i, a] = slope[i, place_of_normal(d, a)] = none
         for b in range(a, d):
             slope[i, place(d, a, b)] = stiffness if a == b else none
 
@@ -67,7 +76,7 @@ def set_slip(slope: Table, i: int, stiffness: float, mu: float, t: Vector, turni
     d = len(t)
     slope[i, 0] = stiffness
     for a in range(1, d):
-        slope[i, a] = mu * t[a] * stiffness
+        slope[i, a], slope[i, place_of_normal(d, a)] = mu * t[a] * stiffness, none(t[0])
         # 1 - t_a² without cancellation: the squares of the others.
         others = [turning * t[b] * t[b] for b in range(1, d) if b != a]
         total = others[0]
@@ -76,6 +85,22 @@ def set_slip(slope: Table, i: int, stiffness: float, mu: float, t: Vector, turni
         slope[i, place(d, a, a)] = total
         for b in range(a + 1, d):
             slope[i, place(d, a, b)] = -turning * t[a] * t[b]
+
+
+@of_vectors
+def set_lift(slope: Table, i: int, along: float, mu: float, t: Vector, turning: float) -> None:
+    """Along the edge of the cone at t, (1, mu t), slope = along (1, mu t) (1, mu t)ᵀ; across it as in `set_slip`."""
+    d = len(t)
+    slope[i, 0] = along
+    for a in range(1, d):
+        slope[i, a] = slope[i, place_of_normal(d, a)] = mu * t[a] * along
+        own = mu * t[a] * mu * t[a] * along
+        for b in range(1, d):
+            if b != a:
+                own = own + turning * t[b] * t[b]
+        slope[i, place(d, a, a)] = own
+        for b in range(a + 1, d):
+            slope[i, place(d, a, b)] = mu * t[a] * mu * t[b] * along - turning * t[a] * t[b]
 
 
 @of_vectors
@@ -100,7 +125,7 @@ def set_apart(slope: Table, i: int, stiffness: float, mu: float, t: Vector, turn
     d = len(t)
     slope[i, 0] = stiffness
     for a in range(1, d):
-        slope[i, a] = mu * t[a] * stiffness
+        slope[i, a], slope[i, place_of_normal(d, a)] = mu * t[a] * stiffness, none(t[0])
         own = held[a]
         for b in range(1, d):
             if b != a and part_of(a) == part_of(b):

@@ -28,12 +28,12 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     GAIN,
     HURRY,
     IDLE,
-    LARGE,
     LARGEST_EPSILON,
     LEAP,
     LEAST_SOFTNESS,
     LONGER,
     LONGEST,
+    MANY,
     MARGIN,
     MERITS,
     NEAR,
@@ -100,7 +100,7 @@ def newton(contacts, search, system, least, enough, fair, softness, max_steps, b
             largest, merit = try_step(contacts, search, system, now, trial, length, enough, box)
             if merit <= reference * (1.0 - DECREASE * length):
                 break
-            if attempt == 0 and epsilon < NEAR and not box and len(now.p) <= LARGE:
+            if attempt == 0 and epsilon < NEAR and not box and len(now.p) <= MANY:
                 # Contacts that hold each other ask for rates that disagree by δ, and δ / ε is beyond any impulse. From
                 # now on ε is at least NEAR, so that a δ that is no motion moves impulses by one at most.
                 epsilon = least_epsilon = NEAR

@@ -43,16 +43,16 @@ from stiction.solvers.contact.cone_newton.elimination import (
 from stiction.solvers.contact.cone_newton.slope import of_tangent
 from stiction.solvers.contact.cone_newton.tolerances import AT_ONCE, STILL_CLOSED, TOGETHER
 
-OPEN, STICK, SLIP = 0, 1, 2
+OPEN, STICK, SLIP, LIFT = range(4)
 
 
 class System(NamedTuple):
     """The linearised law of each contact, dp = constant - slope du, and the system that they make."""
 
     constant: Array[Floats, "n", "d"]
-    # Entries nn, 1n, 2n ..., then 11, 12 = 21 ..., 22 ... of the tangents; those at n1, n2 ... are zero.
-    slope: Array[Floats, "n", "d * (d + 1) // 2"]
-    mode: Array[Ints, "n"]  # OPEN, STICK or SLIP
+    # Entries nn, 1n, 2n ..., then 11, 12 = 21 ..., 22 ... of the tangents, and n1, n2 ... (`slope`).
+    slope: Array[Floats, "n", "d * (d + 1) // 2 + d - 1"]
+    mode: Array[Ints, "n"]  # OPEN, STICK, SLIP or LIFT
     right: Array[Floats, "m"]  # right-hand side, then solution
     blocks: Blocks  # I + sum of L_iᵀ slope_i L_i, then its factors
     elements: Elements  # scratch

@@ -38,10 +38,10 @@ MARGIN = 0.5
 STALL_FACTOR = DIGIT**-2
 # But never a larger violation, nor a start that is taken for the answer. Larger: things at rest creep.
 STALL_LIMIT = DIGIT * TOLERANCE
-# Part of the tolerance, on at most LARGE contacts, within which a start is the answer. Larger: what is at rest creeps,
+# Part of the tolerance, on at most MANY contacts, within which a start is the answer. Larger: what is at rest creeps,
 # now forth and now back, by the last digits of its impulses. Smaller: Newton steps for rounding.
 STILL = 0.02
-# On more than LARGE contacts, from a start: the part of the start's violation, the motion that changes in this step,
+# On large islands, from a start: the part of the start's violation, the motion that changes in this step,
 # that is accepted, and how many times the tolerance at most. Larger: a heap that comes to rest creeps for longer.
 # Smaller: heaps in motion stall at contacts that disagree by less than anyone sees.
 PART = 1e-3
@@ -56,7 +56,7 @@ STALL_EASE = MARGIN / (AIM * EASE)
 # while modes are wrong. Larger: slow convergence.
 SOFTNESS = 0.01
 WARM_SOFTNESS = SOFTNESS * SOFTNESS
-# The same on more than LARGE contacts, from a start while things move. A closed contact loses 1 / (1 + ε) of its
+# The same on large islands, from a start while things move. A closed contact loses 1 / (1 + ε) of its
 # velocity in a step, so that ε need only be small beside one; but a contact whose mode is wrong is pressed with 1 / ε,
 # and one among hundreds shortens the step of all. In falling heaps of 100 bodies this halves the Newton steps.
 LARGE_SOFTNESS = 0.3
@@ -64,8 +64,8 @@ LARGE_SOFTNESS = 0.3
 LARGEST_EPSILON, SMALLEST_EPSILON = DIGIT, 1e-10
 # Factor of the softness after a full step that repeats the active set, where the map is smooth.
 CUT = 0.05
-# Full steps in a row, on at most LARGE contacts, that have not made the residual GAIN of the best; Newton steps of the
-# proximal stages after them.
+# Full steps in a row, on islands that are not large, that have not made the residual GAIN of the best; Newton steps of
+# the proximal stages after them.
 IDLE = 7
 STAGED = 3 * RUN
 # Change of an impulse that a full step may make: this part of the largest one, or this many times the residual. What is
@@ -158,10 +158,14 @@ SPENT, LEAST_PART = 0.2, DIGIT
 
 # Walks in units of the loads (`walk`).
 
-# Contacts beyond which a walk takes the place of proximal steps in every round, not in every second one. With fewer
-# contacts proximal steps mostly do, and cost less.
-LARGE = 200
-# Newton steps of a walk for each contact, and for LARGE contacts at least; a walk is given up sooner if it has not
+# Contacts beyond which an island is large where a step is solved: a walk takes the place of all other stages, and what
+# moves is solved softly, not too exactly. Smaller: nothing gained. Larger: heaps of some dozen bodies take three times
+# as long, and their walks come too late.
+LARGE = 20
+# The same where a problem is solved for itself, to all digits; the least Newton steps that a walk has to halve the
+# violation in; the contacts of a step beyond which one that fails is hard rather than contradictory.
+MANY = int(LARGE / DIGIT)
+# Newton steps of a walk for each contact, and for MANY contacts at least; a walk is given up sooner if it has not
 # halved the violation in one for each contact. Some turn in circles for ever, at 1e-4 to 1e-8. Larger: a step that
 # fails is dearer. Smaller: steps fail that a longer walk solves.
 WALK_STEPS = 3
@@ -174,6 +178,15 @@ WALK_CARE = 0.7
 RELAX = 0.9
 # Violation, over that of the last attempt, at which Newton's method is tried, and its steps.
 WALK_DROP, WALK_NEWTON = DIGIT, IDLE
+
+# Contacts that lift as they slide (`lifting`).
+
+# Speed along tangents up to which a contact lifts as it slides, where a walk has been lost, over the largest of its
+# island without impulses: a part that counts as no motion. Larger: more and faster lifts. Smaller: walks turn in
+# circles.
+SLOW = PART
+# Speed at which it may lift in the end, over the same. Smaller: walks that begin again without it.
+FASTEST_LIFT = SLOW / DIGIT
 
 # Linear systems (`system`, `elimination`).
 

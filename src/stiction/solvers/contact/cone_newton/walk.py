@@ -27,7 +27,8 @@ from math import sqrt
 
 from stiction.arrays.compiled import kernel
 from stiction.arrays.vectors import at, largest, over, put, times
-from stiction.solvers.contact.cone_newton.one_contact import alart_curnier, evaluate, into_cone
+from stiction.solvers.contact.cone_newton.lifting import forbid_fast, forget_lifts, pause_lifts, resume_lifts
+from stiction.solvers.contact.cone_newton.one_contact import evaluate, into_cone, off_the_law
 from stiction.solvers.contact.cone_newton.proximal import copy_rows, distance, stage
 from stiction.solvers.contact.cone_newton.step import newton
 from stiction.solvers.contact.cone_newton.tolerances import (
@@ -36,6 +37,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     GROW,
     LARGEST_LOAD,
     LARGEST_STAGE,
+    MANY,
     MARGIN,
     RELAX,
     SMALLEST_STAGE,
@@ -49,12 +51,13 @@ from stiction.solvers.contact.cone_newton.tolerances import (
 
 
 @kernel
-def walk(contacts, search, system, weight, violation, tolerance, enough, limits, p):
+def walk(contacts, search, system, weight, violation, tolerance, enough, limits, lifting, p):
     """Walk from search.now; p, of this violation, keeps the best impulses, without stretches.
 
     Returns (violation, Newton steps); search.now is where the walk ended.
     enough: residual at which Newton's method aims, whatever is accepted: its last steps gain the most
     limits: Newton steps in all, and of those in which the violation has to be halved
+    lifting: whether any contact lifts, which only stages know to do
     """
     now, centre, (max_steps, patience) = search.now, search.direction, limits
     into_cone(now.p, contacts)
@@ -91,11 +94,50 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, limits,
             reached, since = seen, steps
 
         # Far better than at the last attempt: Newton's method may be able to finish.
-        if violation <= WALK_DROP * tried:
+        if violation <= WALK_DROP * tried and not lifting:
             tried = violation
             violation, count = finish(contacts, search, system, weight, violation, tolerance, enough, p)
             steps += count
     return violation, steps
+
+
+@kernel
+def walk_by_lifts(contacts, search, system, spare, weight, tolerance, enough, limits, p):
+    """As `walk`, by way of an answer in which contacts lift (`lifting`); returns as `walk`. Such an answer is left.
+
+    Mostly that is near an answer in which none does: a second walk from it seldom takes long. Otherwise the first one
+    is the answer, and contacts lift in it.
+    """
+    violation, steps = walk_lifting(contacts, search, system, weight, tolerance, enough, limits, p)
+    if not violation <= tolerance:
+        return violation, steps
+
+    # From there without lifts.
+    copy_rows(p, spare)
+    pause_lifts(contacts)
+    strict, count = finish(contacts, search, system, weight, DIVERGED, tolerance, enough, p)
+    steps += count
+    strict, count = walk(contacts, search, system, weight, strict, tolerance, enough, (MANY, MANY), False, p)
+    steps += count
+    if strict <= tolerance:
+        forget_lifts(contacts)
+        return strict, steps
+
+    # Back to what lifts.
+    resume_lifts(contacts)
+    copy_rows(spare, p)
+    return violation, steps
+
+
+@kernel
+def walk_lifting(contacts, search, system, weight, tolerance, enough, limits, p):
+    """As `walk`, where contacts lift; again from where it ended without those that would lift fast."""
+    total = 0
+    while True:
+        violation, steps = walk(contacts, search, system, weight, DIVERGED, tolerance, enough, limits, True, p)
+        total += steps
+        if not violation <= tolerance or not forbid_fast(contacts, search.now, weight):
+            return violation, total
 
 
 @kernel
@@ -166,7 +208,7 @@ def keep_better(contacts, point, weight, violation, p):
     for i in range(len(p)):
         c = contacts.stretch[i]
         p_i, u_i = times(c, at(point.p, i, zero)), over(at(point.u, i, zero), c)
-        worst, _ = alart_curnier(p_i, u_i, contacts.friction[i], contacts.apart)
+        worst, _ = off_the_law(contacts, i, p_i, u_i)
         worst *= weight[i]
         if not worst <= most:
             most = worst

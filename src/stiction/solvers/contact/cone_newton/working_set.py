@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from stiction.arrays.compiled import kernel, sums
 from stiction.arrays.vectors import at, put, total_size
+from stiction.solvers.contact.cone_newton.lifting import NEVER
 from stiction.solvers.contact.cone_newton.one_contact import (
     Contacts,
     Point,
@@ -63,7 +64,7 @@ def group(segments, groups):
 
 
 @kernel
-def few(whole, groups, count, warm, enough, fair, max_steps, contacts, search, system, sets, p):
+def solve_by_working_set(whole, groups, count, warm, enough, fair, max_steps, contacts, search, system, sets, p):
     """Solve by a working set. Returns (whether p is a solution, Newton steps, residual).
 
     whole: all contacts; groups, count: their runs; contacts, search, system: workspace for as many
@@ -74,7 +75,7 @@ def few(whole, groups, count, warm, enough, fair, max_steps, contacts, search, s
     chosen, taken = sets
 
     # Begin with the contacts that carry impulses in p.
-    k = begin_few(whole, p, contacts, search.now.p, system.mode, chosen, taken)
+    k = begin_working_set(whole, p, contacts, search.now.p, system.mode, chosen, taken)
     set_velocity(first_contacts(contacts, k), first_points(search, k).now)
     steps, softness = 0, WARM_SOFTNESS if warm else SOFTNESS
 
@@ -114,7 +115,7 @@ def few(whole, groups, count, warm, enough, fair, max_steps, contacts, search, s
 
 
 @kernel
-def begin_few(whole, start, contacts, p, mode, chosen, taken):
+def begin_working_set(whole, start, contacts, p, mode, chosen, taken):
     """Begin the working set with the contacts that have impulses in `start`; returns its size."""
     k = 0
     for i in range(len(taken)):
@@ -175,7 +176,7 @@ def take(whole, i, k, contacts, p, mode, chosen, taken):
     for a in range(4):
         contacts.segments[k, a] = whole.segments[i, a]
     contacts.friction[k] = whole.friction[i]
-    contacts.stretch[k], contacts.share[k] = 1.0, whole.share[i]
+    contacts.stretch[k], contacts.share[k], contacts.lifts[k] = 1.0, whole.share[i], NEVER
 
     # Derived data, and its place in the working set.
     set_one_delassus(contacts, k)
@@ -198,7 +199,7 @@ def first_contacts(contacts, k):
     return Contacts(
         contacts.zero, contacts.apart, contacts.rows[:k], contacts.segments[:k], contacts.offset[:k],
         contacts.friction[:k], contacts.delassus[:k], contacts.stretch[:k], contacts.share[:k],
-        contacts.alone,
+        contacts.lifts[:k], contacts.alone,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from stiction.arrays.compiled import kernel, shared
 from stiction.arrays.layout import layout
 from stiction.arrays.vectors import THREE
 from stiction.solvers.contact.cone_newton.elimination import forget_order
+from stiction.solvers.contact.cone_newton.lifting import NEVER
 from stiction.solvers.contact.cone_newton.one_contact import Contacts
 from stiction.solvers.contact.cone_newton.step import Search, newton
 from stiction.solvers.contact.cone_newton.system import System
@@ -50,6 +51,7 @@ def box_newton(rows, segments, m, offset, bound, stretch, softness, enough, max_
     # All contacts in stretched units; mode -1, so that each counts as changed in the first linearisation.
     for i in range(n):
         contacts.friction[i], contacts.stretch[i], system.mode[i] = bound[i], stretch[i], -1
+        contacts.lifts[i] = NEVER
         for a in range(4):
             contacts.segments[i, a] = segments[i, a]
         for c in range(3):
