@@ -11,7 +11,7 @@ from numba import njit, typeof
 from numba.core.datamodel.registry import default_manager
 
 from stiction.arrays.aggregates import words_in
-from stiction.arrays.compiled import kernel
+from stiction.arrays.compiled import kernel, once
 
 Theirs = namedtuple("Theirs", "values flag")
 
@@ -76,3 +76,27 @@ def test_tuples_of_others_are_passed_as_numba_does() -> None:
     assert isinstance(default_manager.lookup(typeof(record)).get_argument_type(), tuple)
     summed = njit(lambda given: given.values.sum() if given.flag else 0.0)
     assert summed(record) == 3.0
+
+
+@kernel
+def doubled(x: float) -> float:
+    return 2.0 * x
+
+
+@once
+@kernel
+def tripled(x: float) -> float:
+    return 3.0 * x
+
+
+@kernel
+def summed(x: float) -> float:
+    return doubled(x) + tripled(x)
+
+
+def test_what_is_compiled_once_is_called_and_not_inlined() -> None:
+    assert summed.whole(2.0) == 10.0
+    (code,) = summed.whole.inspect_llvm().values()
+    called = [line for line in code.splitlines() if " call " in line]
+    assert any("tripled" in line for line in called)
+    assert not any("doubled" in line for line in called)

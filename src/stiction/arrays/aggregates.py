@@ -70,6 +70,13 @@ def credit_words(module: Any) -> None:
             set.add(function.attributes, f'"call-threshold-bonus"="{WORD * words}"')
 
 
+def forbid_inlining(module: Any) -> None:
+    """Have LLVM inline these functions nowhere."""
+    for function in module.functions:
+        if function.blocks:
+            function.attributes.add("noinline")
+
+
 def words_in(given: Any) -> int:
     """How many numbers and pointers a value holds."""
     if isinstance(given, ir.ArrayType):

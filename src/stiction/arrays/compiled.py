@@ -66,6 +66,7 @@ class Kernel:
 
     __qualname__: str
     alone = False  # whether other kernels call it in an object file of its own
+    once = False  # whether it is never compiled into its callers
 
     def __init__(self, function: Any, options: dict[str, Any], as_written: bool = False) -> None:
         update_wrapper(self, function)
@@ -252,6 +253,13 @@ def alone(function: F) -> F:
     """A kernel compiled apart from its callers: once for all of them, possibly by another process (`ahead`)."""
     if is_compiled():
         function.alone = True  # type: ignore[attr-defined]
+    return function
+
+
+def once(function: F) -> F:
+    """A kernel never compiled into its callers: a long one that several call, beside which a call costs nothing."""
+    if is_compiled():
+        function.once = True  # type: ignore[attr-defined]
     return function
 
 

@@ -33,7 +33,7 @@ from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from stiction.arrays.aggregates import credit_words, pass_tuples_whole
+from stiction.arrays.aggregates import credit_words, forbid_inlining, pass_tuples_whole
 from stiction.arrays.ahead import awaited
 from stiction.arrays.calls import ARRAYS, DATA, NUMBERS, dtype_of, fields_of, name_of, named, split, words_of
 from stiction.arrays.compiled import Target
@@ -95,7 +95,7 @@ def part(kernel: Kernel, alone: bool | None = None) -> Any:
         return cached
     options = {**kernel.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     kind = Alone if (kernel.alone if alone is None else alone) else Part
-    made = kind(kernel.py_func, targetoptions=options, pipeline_class=ForKernels)
+    made = kind(kernel.py_func, targetoptions=options, pipeline_class=ForOnce if kernel.once else ForKernels)
     made.whose = kernel
     return made
 
@@ -236,6 +236,12 @@ if KNOWN:
         def library(self, codegen: Any, name: str) -> Any:
             return PartLibrary(codegen, name)
 
+    class ForOnce(ForKernels):
+        """The same, with a library that is never compiled into its callers."""
+
+        def library(self, codegen: Any, name: str) -> Any:
+            return OnceLibrary(codegen, name)
+
     class ForPython(ForKernels):
         """The same, with a library that gathers all parts."""
 
@@ -317,8 +323,15 @@ if KNOWN:
             return NoEnvironment(self._codegen)
 
         def add_ir_module(self, module: Any) -> None:
+            """As Numba does, but without having LLVM verify what is verified when it has been linked."""
+            self._raise_if_finalized()
+            self.prepare(module)
+            parsed = llvm.parse_assembly(cgutils.normalize_ir_text(str(module)))
+            parsed.name = module.name
+            self.add_llvm_module(parsed)
+
+        def prepare(self, module: Any) -> None:
             credit_words(module)
-            super().add_ir_module(module)
 
         def _optimize_functions(self, module: Any) -> None:
             module.data_layout = self._codegen._data_layout
@@ -336,6 +349,12 @@ if KNOWN:
         def get_pointer_to_function(self, name: str) -> int:
             self._ensure_finalized()
             return 0
+
+    class OnceLibrary(PartLibrary):
+        """The same, never compiled into its callers."""
+
+        def prepare(self, module: Any) -> None:
+            forbid_inlining(module)
 
     class NoEnvironment:
         """Numba's code generator for parts, which have no environment in memory."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from numba.core import base, errors, postproc
+from numba.core import base, compiler_machinery, errors, postproc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.targetconfig import ConfigStack
 from numba.core.transforms import canonicalize_cfg
@@ -87,14 +87,30 @@ class Plain:
     errmsg = filename = indicate = highlight = reset = code
 
 
+# Where what stands, and what takes its place.
+REPLACED = tuple(
+    (owner, name, ours)
+    for owner, name, ours in (
+        (Calls, "get_call_type", get_call_type),
+        (Target, "get_abi_sizeof", get_abi_sizeof),
+        (Target, "refresh", refresh),
+        (After, "run", run),
+        (messages, "_termcolor_inst", Plain()),
+        (compiler_machinery, "_termcolor", Plain()),
+    )
+    if hasattr(owner, name)
+)
+
+
 @contextmanager
 def remembered() -> Iterator[None]:
     """Compile with these answers; other threads compile before or after."""
     with global_compiler_lock:
-        before = Calls.get_call_type, Target.get_abi_sizeof, Target.refresh, After.run, messages._termcolor_inst
-        Calls.get_call_type, Target.get_abi_sizeof, Target.refresh = get_call_type, get_abi_sizeof, refresh
-        After.run, messages._termcolor_inst = run, Plain()
+        before = [getattr(owner, name) for owner, name, _ in REPLACED]
+        for owner, name, ours in REPLACED:
+            setattr(owner, name, ours)
         try:
             yield
         finally:
-            Calls.get_call_type, Target.get_abi_sizeof, Target.refresh, After.run, messages._termcolor_inst = before
+            for (owner, name, _), numbas in zip(REPLACED, before, strict=True):
+                setattr(owner, name, numbas)

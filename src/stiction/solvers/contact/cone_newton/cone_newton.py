@@ -31,13 +31,13 @@ from typing import Annotated as Array
 
 import numpy as np
 
-from stiction.arrays.compiled import alone, in_callers, kernel, workspace
+from stiction.arrays.compiled import alone, in_callers, kernel, once, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import THREE, ZEROS, at, largest, over, plus, put, times
 from stiction.problems.normal_form import SMALL, trim
 from stiction.solvers.contact.cone_newton.elimination import forget_order
-from stiction.solvers.contact.cone_newton.lifting import MAY, NEVER, allow_lifts, any_lifts, lift_of, may_lift
+from stiction.solvers.contact.cone_newton.lifting import MAY, NEVER, allow_lifts, lift_of, may_lift
 from stiction.solvers.contact.cone_newton.one_contact import (
     Contacts,
     alart_curnier,
@@ -279,6 +279,7 @@ def cone_newton(given, tau, start, max_cycles, max_steps, most, tolerance, float
     return SOLVED if found else MAX_ITERATIONS, steps, violation
 
 
+@once
 @kernel
 def cycles(contacts, search, system, spare, weight, warm, brief, enough, tolerance, limits, p):
     """Cycles of Newton's method from p; the best impulses in p.
@@ -344,8 +345,8 @@ def cycles(contacts, search, system, spare, weight, warm, brief, enough, toleran
                     contacts, search, system, weight, violation, tolerance, strict, bounds, False, p
                 )
             steps += count
-            if any_lifts(contacts):
-                continue  # no run of Newton's method knows lifts
+            if may_lift(contacts):
+                continue  # the walk has arrived, or the next one lifts contacts, which no run of Newton's method knows
             copy_rows(now.p, best)
             least, _ = evaluate(contacts, now)
         else:

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from stiction.arrays.compiled import in_callers, kernel
+from stiction.arrays.compiled import in_callers, kernel, once
 from stiction.arrays.dense import dot
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import across, at, inner, minus, negative, over, plus, put, times, with_normal
@@ -59,9 +59,11 @@ from stiction.solvers.contact.cone_newton.tolerances import (
     STAGE_ROUNDING,
     STAGE_STEPS,
     TRIALS,
+    UNSPENT,
 )
 
 
+@once
 @kernel
 def proximal(contacts, search, system, least, enough, max_steps):
     """Proximal stages from search.best, of residual `least`, which keeps the best impulses.
@@ -101,6 +103,7 @@ def proximal(contacts, search, system, least, enough, max_steps):
     return least, steps
 
 
+@once
 @kernel
 def stage(contacts, now, trial, centre, step, system, epsilon, enough):
     """Solve the regularised law about `centre`, where velocities are now.u, up to a residual `enough`.
@@ -127,21 +130,8 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
             return False, count + 1
         set_change(contacts, step, along)
 
-        # Line search for the point where that power is spent, between the last two of either sign.
-        length, near, near_power, far, far_power = 1.0, 0.0, power, 0.0, 0.0
-        done, per_length = dot(now.x, step, m), dot(step, step, m)
-        for _ in range(TRIALS):
-            left = push(contacts, now.u, moved, along, length, centre, epsilon) - done - length * per_length
-            if abs(left) <= SPENT * power or (left > 0.0 and far == 0.0):
-                break
-            if left > 0.0:
-                near, near_power = length, left
-            else:
-                far, far_power = length, left
-            part = near_power / (near_power - far_power)
-            length = near + (far - near) * min(max(part, LEAST_PART), 1.0 - LEAST_PART)
-
-        # Where steps stay short, modes change with each of them: a larger ε finds them sooner.
+        # How far; where steps stay short, modes change with each of them: a larger ε finds them sooner.
+        length = length_along(contacts, now, moved, step, along, centre, epsilon, power, locked)
         shorts = shorts + 1 if length < SHORT else 0
         if shorts >= HURRY:
             return False, count + 1
@@ -181,6 +171,32 @@ def stage_direction(contacts, step, system, locked):
     for j in range(m):
         step[j] = right[j]
     return locked, power
+
+
+@kernel
+def length_along(contacts, now, moved, step, along, centre, epsilon, power, locked):
+    """Length of a step at which the residual's power along it is nearly spent; locked: the step has been loosened."""
+    m, length, near, near_power, far, far_power = len(step), 1.0, 0.0, power, 0.0, 0.0
+    done, per_length = dot(now.x, step, m), dot(step, step, m)
+    for attempt in range(TRIALS):
+        # What is left of it. A loosened step is too short while most is: where a solution ends, dozens of such steps
+        # would lead away from it to the next one.
+        left = push(contacts, now.u, moved, along, length, centre, epsilon) - done - length * per_length
+        longer = locked and attempt < LOOSENINGS and left > UNSPENT * power
+        if abs(left) <= SPENT * power or (left > 0.0 and far == 0.0 and not longer):
+            break
+
+        # Farther, or between the last two of either sign.
+        if left > 0.0:
+            near, near_power = length, left
+        else:
+            far, far_power = length, left
+        if far == 0.0:
+            length *= GROW
+        else:
+            part = near_power / (near_power - far_power)
+            length = near + (far - near) * min(max(part, LEAST_PART), 1.0 - LEAST_PART)
+    return length
 
 
 @kernel

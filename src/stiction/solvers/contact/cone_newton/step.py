@@ -10,7 +10,7 @@ from math import sqrt
 from typing import Annotated as Array
 from typing import NamedTuple
 
-from stiction.arrays.compiled import kernel
+from stiction.arrays.compiled import kernel, once
 from stiction.arrays.layout import Floats, layout
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import across, at, minus, negative, over, put, times, with_normal
@@ -64,6 +64,7 @@ class Search(NamedTuple):
 layout(Search, "n", "d", "m", memory=f"{MERITS}")
 
 
+@once
 @kernel
 def newton(contacts, search, system, least, enough, fair, softness, max_steps, box):
     """Newton's method from search.now; search.best, of residual `least`, keeps the best impulses.
@@ -162,6 +163,7 @@ def settle(contacts, search, system, least, enough, fair, softness, max_steps):
     return least, steps
 
 
+@once
 @kernel
 def full_steps(contacts, search, system, least, enough, softness, max_steps):
     """Newton steps of full length from search.now, of residual `least`; search.best keeps the best impulses.

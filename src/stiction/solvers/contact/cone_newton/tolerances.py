@@ -155,6 +155,9 @@ SHORT = GAIN * DIGIT
 # Part of the residual's power along a step that a line search may leave, and of its bracket that it cuts off at least.
 # Larger: steps that overshoot one contact spoil the others. Smaller: more trials.
 SPENT, LEAST_PART = 0.2, DIGIT
+# The same where friction locks, from which on a step is made longer. Smaller: too long steps. Larger: where a solution
+# ends, dozens of short steps lead away from it, and the stage fails before the next one.
+UNSPENT = 0.3
 
 # Walks in units of the loads (`walk`).
 
@@ -175,9 +178,9 @@ LARGEST_LOAD = 1.0 / HALF_OF_THE_DIGITS
 # ε shrinks at most by this factor after a stage that failed; the factor itself by RELAX with each stage. Without such
 # care the next stage fails again.
 WALK_CARE = 0.7
-RELAX = 0.9
+RELAX = 1.0 - DIGIT
 # Violation, over that of the last attempt, at which Newton's method is tried, and its steps.
-WALK_DROP, WALK_NEWTON = DIGIT, IDLE
+WALK_DROP, WALK_NEWTON = ROUGH, IDLE
 
 # Contacts that lift as they slide (`lifting`).
 

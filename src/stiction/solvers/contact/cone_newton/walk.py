@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from stiction.arrays.compiled import kernel
+from stiction.arrays.compiled import kernel, once
 from stiction.arrays.vectors import at, largest, over, put, times
 from stiction.solvers.contact.cone_newton.lifting import forbid_fast, forget_lifts, pause_lifts, resume_lifts
 from stiction.solvers.contact.cone_newton.one_contact import evaluate, into_cone, off_the_law
@@ -50,6 +50,7 @@ from stiction.solvers.contact.cone_newton.tolerances import (
 )
 
 
+@once
 @kernel
 def walk(contacts, search, system, weight, violation, tolerance, enough, limits, lifting, p):
     """Walk from search.now; p, of this violation, keeps the best impulses, without stretches.
@@ -101,6 +102,7 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, limits,
     return violation, steps
 
 
+@once
 @kernel
 def walk_by_lifts(contacts, search, system, spare, weight, tolerance, enough, limits, p):
     """As `walk`, by way of an answer in which contacts lift (`lifting`); returns as `walk`. Such an answer is left.
@@ -197,6 +199,7 @@ def balance(contacts, p):
                 contacts.rows[i, a, k] *= factor
 
 
+@once
 @kernel
 def keep_better(contacts, point, weight, violation, p):
     """Keep the point's impulses in p, without stretches, if they violate the law less.

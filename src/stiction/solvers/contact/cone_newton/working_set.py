@@ -8,7 +8,7 @@ method fails on the working set, only its time is lost.
 
 from __future__ import annotations
 
-from stiction.arrays.compiled import kernel, sums
+from stiction.arrays.compiled import kernel, once, sums
 from stiction.arrays.vectors import at, put, total_size
 from stiction.solvers.contact.cone_newton.lifting import NEVER
 from stiction.solvers.contact.cone_newton.one_contact import (
@@ -63,6 +63,7 @@ def group(segments, groups):
     return count, crowded
 
 
+@once
 @kernel
 def solve_by_working_set(whole, groups, count, warm, enough, fair, max_steps, contacts, search, system, sets, p):
     """Solve by a working set. Returns (whether p is a solution, Newton steps, residual).
