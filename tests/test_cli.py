@@ -966,3 +966,20 @@ def test_a_run_goes_on_after_steps_that_are_not_solved_if_asked_to(tmp_path, mon
     ):
         assert main(["run", "wedged.xml", *options]) == 2
         assert told in capsys.readouterr().err
+
+
+def test_a_run_tells_in_how_many_steps_contacts_lifted(monkeypatch, capsys):
+    """Such steps are certified, but not for Coulomb's law as it is."""
+    speeds = iter([0.0, 2e-3, 1e-3, *[0.0] * 100])
+    made = st.Simulation.step
+
+    def step(simulation):
+        report = made(simulation)
+        assert report.solution.ok  # from now on the report has the speed by itself
+        report._lift = next(speeds)
+        return report
+
+    monkeypatch.setattr(st.Simulation, "step", step)
+    assert main(["run", "block-stack", "--seconds", "0.05"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "2 of these steps were solved only with contacts that lift as they slide, at 2.0e-03 m/s at most" in told

@@ -195,6 +195,7 @@ class Course:
     def __init__(self, simulation: Simulation, steps: int) -> None:
         self.simulation, self.wanted, self.steps, self.stop = simulation, steps, 0, False
         self.worst, self.seconds, self.first, self.uncertified = 0.0, 0.0, 0.0, 0
+        self.lifting, self.lift = 0, 0.0
 
     def go(self, watch: Callable[[Report, float], None] | None, move: Callable[[float], None]) -> None:
         step, clock = self.simulation.step, time.perf_counter
@@ -207,6 +208,8 @@ class Course:
                 if not residual <= self.worst:
                     self.worst = residual
                 self.uncertified += not report.ok
+                if report.lift > 0.0:
+                    self.lifting, self.lift = self.lifting + 1, max(self.lift, report.lift)
                 self.steps += 1
                 if self.steps == 1:
                     self.first = clock() - begin
@@ -228,6 +231,11 @@ class Course:
         ]
         if self.uncertified:
             lines.append(f"not certified: {self.uncertified} of these steps; the best answer was taken")
+        if self.lifting:
+            lines.append(
+                f"{self.lifting} of these steps were solved only with contacts that lift as they slide, at "
+                f"{plain(self.lift)} m/s at most"
+            )
         if self.steps and simulation.report is not None:
             lines.append(f"energy {plain(simulation.report.energy, '.6g')} J at {simulation.time:.6g} s")
         return "\n".join(lines)

@@ -129,6 +129,11 @@ class Fused(Step):
         step = self.arrays
         return step.impulse, step.velocity, step.contact_velocity, step.mode
 
+    @property
+    def lift(self) -> float:
+        """The largest speed, in m/s, at which contacts lift as they slide."""
+        return float(self.arrays.lift.max(initial=0.0))
+
     def solution(self, arrays: Record | None = None) -> ContactSolution:
         """With the problem that was solved; arrays: these, if they are at hand."""
         step, certificate = self.arrays if arrays is None else arrays, self.certificate

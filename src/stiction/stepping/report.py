@@ -18,14 +18,14 @@ class Report:
     contradictions: overlaps and equality constraints, by name, that could not all be put right in this step
     """
 
-    __slots__ = ("_answer", "contradictions", "kinetic", "potential", "time")
+    __slots__ = ("_answer", "_lift", "contradictions", "kinetic", "potential", "time")
 
     def __init__(
         self, time: float, potential: float, kinetic: float, answer: ContactSolution | Fused,
         contradictions: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.time, self.potential, self.kinetic = time, potential, kinetic
-        self._answer, self.contradictions = answer, contradictions
+        self._answer, self._lift, self.contradictions = answer, 0.0, contradictions
 
     @property
     def certificate(self) -> ContactCertificate:
@@ -41,8 +41,17 @@ class Report:
     def solution(self) -> ContactSolution:
         """Impulses and velocities of the step's contact problem, certified."""
         if not isinstance(self._answer, ContactSolution):
+            self._lift = self._answer.lift
             self._answer = self._answer.solution()
         return self._answer
+
+    @property
+    def lift(self) -> float:
+        """The largest speed, in m/s, at which contacts lift as they slide (`TimeStepping.lift`); mostly none does: 0.
+
+        Their gaps open at this speed beside Coulomb's law, and `solution.problem` says so.
+        """
+        return self._lift if isinstance(self._answer, ContactSolution) else self._answer.lift
 
     @property
     def energy(self) -> float:

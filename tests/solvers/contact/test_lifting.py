@@ -135,8 +135,10 @@ def lifted():
     for seed in (17, 18, 9, *range(9), *range(10, 17), *range(19, 40)):
         sim = st.Simulation(st.Scene.named("heap", bodies=50, seed=seed))
         for _ in range(400):
-            solution = sim.step().solution
+            report = sim.step()
             lift = sim.engine.last.arrays.lift.copy()
+            before, solution = report.lift, report.solution
+            assert before == report.lift == lift.max(initial=0.0)
             assert lift.shape == (solution.problem.n,)
             if lift.any():
                 found.append((solution, lift))
