@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 import stiction as st
-from stiction.problems.islands import islands
+from stiction.problems.islands import islands, joining
 from stiction.problems.zoo.contact_families import CONTACT_FAMILIES, chain, heap, heap_delassus, stack
 
 
@@ -123,3 +123,12 @@ def test_neither_a_judge_nor_a_response_factors_the_delassus_matrix_of_the_whole
     monkeypatch.setattr("stiction.problems.delassus_form.semidefinite_factor", None)
     velocity, joint_impulse = fresh.respond(impulse)
     assert st.certify(fresh, Answer(impulse, velocity, joint_impulse)).residual < 1e-9
+
+
+def test_contacts_that_make_an_island_large():
+    """Between the same two bodies four at most, and no dry friction: a robot on two feet is no heap."""
+    pair, other, floor, dry = [0, 6, 6, 6], [0, 6, 12, 6], [6, 6, 0, 0], [18, 1, 0, 18]
+    segments = np.array([*[pair] * 6, *[other] * 3, *[floor] * 4, *[dry] * 5])
+    assert joining(segments, 4) == 4 + 3 + 4
+    assert joining(segments, 100) == 6 + 3 + 4
+    assert joining(segments[:0], 4) == 0

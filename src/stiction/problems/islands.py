@@ -211,6 +211,23 @@ def acts(delassus, d, i, j):
 
 
 @kernel
+def joining(segments, most):
+    """How many contacts join bodies, of the same two so many at most: what makes an island large.
+
+    Dry friction in joints, which has a velocity of its own, does not, nor do the many contacts of a foot.
+    """
+    count, alike = 0, 0
+    for i in range(len(segments)):
+        same = i > 0
+        for a in range(4):
+            same = same and segments[i, a] == segments[i - 1, a]
+        alike = alike + 1 if same else 1
+        if alike <= most and segments[i, 1] != 1 and segments[i, 3] != 1:
+            count += 1
+    return count
+
+
+@kernel
 def unite_row(row, island, first):
     """Join all velocities with a nonzero entry, and `first` if it is not -1; returns one of them."""
     for j in range(len(row)):

@@ -11,9 +11,10 @@ from stiction.arrays.compiled import kernel
 from stiction.arrays.runs import row_dot, spread_row
 from stiction.contacts.gather import DRY
 from stiction.errors import InvalidScene
+from stiction.problems.islands import joining
 from stiction.problems.joints import LOOSELY, make_consistent
 from stiction.problems.normal_form import white_of
-from stiction.solvers.contact.cone_newton.tolerances import LARGE
+from stiction.solvers.contact.cone_newton.tolerances import CROWD, LARGE
 from stiction.stepping.record import posed_problem
 
 if TYPE_CHECKING:
@@ -90,9 +91,10 @@ def set_rates(found, dt, recovery, bounce, before, rate):
         fastest = max(fastest, abs(row_dot(rows[i, 0], segments[i], free)))
 
     # Close the gap within the step, or correct an overlap at the recovery speed at most.
+    many = joining(segments, CROWD) > LARGE
     for i in range(len(gap)):
         rate[i] = max(gap[i] / dt, -recovery)
-        if abs(rate[i]) <= CLOSED * fastest or (len(gap) > LARGE and abs(gap[i]) <= found.slack[i]):
+        if abs(rate[i]) <= CLOSED * fastest or (many and abs(gap[i]) <= found.slack[i]):
             rate[i] = 0.0
 
         # An impact: the contact must leave with its restitution.

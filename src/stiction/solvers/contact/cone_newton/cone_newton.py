@@ -35,9 +35,10 @@ from stiction.arrays.compiled import alone, in_callers, kernel, once, workspace
 from stiction.arrays.layout import Floats, Ints, layout
 from stiction.arrays.runs import add_rows, rows_dot
 from stiction.arrays.vectors import THREE, ZEROS, at, largest, over, plus, put, times
+from stiction.problems.islands import joining
 from stiction.problems.normal_form import SMALL, trim
 from stiction.solvers.contact.cone_newton.elimination import forget_order
-from stiction.solvers.contact.cone_newton.lifting import MAY, NEVER, allow_lifts, lift_of, may_lift
+from stiction.solvers.contact.cone_newton.lifting import MAY, NEVER, allow_lifts, any_lifts, lift_of, may_lift
 from stiction.solvers.contact.cone_newton.one_contact import (
     Contacts,
     alart_curnier,
@@ -53,6 +54,7 @@ from stiction.solvers.contact.cone_newton.system import OPEN, System
 from stiction.solvers.contact.cone_newton.tolerances import (
     BURDEN,
     CORRECTIONS,
+    CROWD,
     DIGIT,
     DIVERGED,
     EASE,
@@ -291,7 +293,7 @@ def cycles(contacts, search, system, spare, weight, warm, brief, enough, toleran
     least, violation = begin_open(contacts, search, system, weight, p)
 
     # Few contacts that press already need few steps. A large island in motion is solved softly, and not too exactly.
-    large = len(p) > (LARGE if brief else MANY)
+    large = joining(contacts.segments, CROWD) > (LARGE if brief else MANY)
     begun = warm and brief and not large and largest_of(p) > 0.0
     soft, max_steps = SOFTNESS, min(2 * RUN, max_steps) if warm and large else max_steps
     if warm and large and violation > NEAR:
@@ -496,8 +498,8 @@ def begin(whole, contacts):
 
 @kernel
 def keep_lifts(contacts, point, given, tau, p):
-    """Set the speeds at which contacts lift under the impulses p."""
-    if len(given.lift) == 0:
+    """Set the speeds at which contacts lift under the impulses p; where none does, they are zero as they are given."""
+    if len(given.lift) == 0 or not any_lifts(contacts):
         return
     for i in range(len(p)):
         put(point.p, i, over(at(p, i, contacts.zero), contacts.stretch[i]))

@@ -38,6 +38,15 @@ def may_lift(contacts):
 
 
 @kernel
+def any_lifts(contacts):
+    """Whether any contact lifts as it slides."""
+    for i in range(len(contacts.lifts)):
+        if contacts.lifts[i] == DOES:
+            return True
+    return False
+
+
+@kernel
 def pause_lifts(contacts):
     """Let no contact lift for now."""
     change_lifts(contacts, DOES, PAUSES)

@@ -129,7 +129,8 @@ TINY = 1e-300
 
 # Working set (`working_set`).
 
-# Contacts of the same bodies that are all taken in as soon as they close; of more, the fastest.
+# Contacts of the same bodies that are all taken in as soon as they close; of more, the fastest. Nor do more of them
+# make an island larger: a face has so many corners.
 CROWD = 4
 # Times that contacts are taken in after sweeps alone, before Newton's method begins; and after it, at most.
 PICKS, MAX_ROUNDS = 8, 40
@@ -161,9 +162,9 @@ UNSPENT = 0.3
 
 # Walks in units of the loads (`walk`).
 
-# Contacts beyond which an island is large where a step is solved: a walk takes the place of all other stages, and what
-# moves is solved softly, not too exactly. Smaller: nothing gained. Larger: heaps of some dozen bodies take three times
-# as long, and their walks come too late.
+# Contacts that join bodies beyond which an island is large where a step is solved: a walk takes the place of all other
+# stages, and what moves is solved softly, not too exactly. Smaller: nothing gained. Larger: heaps of some dozen bodies
+# take three times as long, and their walks come too late.
 LARGE = 20
 # The same where a problem is solved for itself, to all digits; the least Newton steps that a walk has to halve the
 # violation in; the contacts of a step beyond which one that fails is hard rather than contradictory.
