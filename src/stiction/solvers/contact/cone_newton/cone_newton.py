@@ -347,8 +347,8 @@ def cycles(contacts, search, system, spare, weight, warm, brief, enough, toleran
                     contacts, search, system, weight, violation, tolerance, strict, bounds, False, p
                 )
             steps += count
-            if may_lift(contacts):
-                continue  # the walk has arrived, or the next one lifts contacts, which no run of Newton's method knows
+            if any_lifts(contacts):
+                continue  # no run of Newton's method knows lifts
             copy_rows(now.p, best)
             least, _ = evaluate(contacts, now)
         else:

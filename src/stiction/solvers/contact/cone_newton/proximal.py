@@ -81,7 +81,15 @@ def proximal(contacts, search, system, least, enough, max_steps):
     while steps < max_steps and least > enough:
         # One stage; if it has no solution near by, try again with a larger ε.
         solved, count = stage(
-            contacts, now, trial, centre, search.spare, system, epsilon, max(STAGE_PART * largest, STAGE_ROUNDING)
+            contacts,
+            now,
+            trial,
+            centre,
+            search.spare,
+            system,
+            epsilon,
+            max(STAGE_PART * largest, STAGE_ROUNDING),
+            False,
         )
         steps += count + 1
         if not solved:
@@ -105,11 +113,12 @@ def proximal(contacts, search, system, least, enough, max_steps):
 
 @once
 @kernel
-def stage(contacts, now, trial, centre, step, system, epsilon, enough):
+def stage(contacts, now, trial, centre, step, system, epsilon, enough, farther):
     """Solve the regularised law about `centre`, where velocities are now.u, up to a residual `enough`.
 
     Returns (whether it is solved, Newton steps); impulses in now.p. Here now.x is a change from the centre, because
     rounding of whole velocities would be divided by ε.
+    farther: whether steps that are loosened may be longer than one
     """
     # Begin at the centre. Contact velocities are linear along a step: only its end needs products with rows.
     m, moved, along = len(now.x), trial.u, system.constant
@@ -131,7 +140,7 @@ def stage(contacts, now, trial, centre, step, system, epsilon, enough):
         set_change(contacts, step, along)
 
         # How far; where steps stay short, modes change with each of them: a larger ε finds them sooner.
-        length = length_along(contacts, now, moved, step, along, centre, epsilon, power, locked)
+        length = length_along(contacts, now, moved, step, along, centre, epsilon, power, farther and locked)
         shorts = shorts + 1 if length < SHORT else 0
         if shorts >= HURRY:
             return False, count + 1
@@ -174,15 +183,14 @@ def stage_direction(contacts, step, system, locked):
 
 
 @kernel
-def length_along(contacts, now, moved, step, along, centre, epsilon, power, locked):
-    """Length of a step at which the residual's power along it is nearly spent; locked: the step has been loosened."""
+def length_along(contacts, now, moved, step, along, centre, epsilon, power, farther):
+    """Length of a step at which the residual's power along it is nearly spent; farther: it may be longer than one."""
     m, length, near, near_power, far, far_power = len(step), 1.0, 0.0, power, 0.0, 0.0
     done, per_length = dot(now.x, step, m), dot(step, step, m)
     for attempt in range(TRIALS):
-        # What is left of it. A loosened step is too short while most is: where a solution ends, dozens of such steps
-        # would lead away from it to the next one.
+        # What is left of it. Where a solution ends, dozens of loosened steps would lead away from it to the next one.
         left = push(contacts, now.u, moved, along, length, centre, epsilon) - done - length * per_length
-        longer = locked and attempt < LOOSENINGS and left > UNSPENT * power
+        longer = farther and attempt < LOOSENINGS and left > UNSPENT * power
         if abs(left) <= SPENT * power or (left > 0.0 and far == 0.0 and not longer):
             break
 

@@ -181,7 +181,7 @@ LARGEST_LOAD = 1.0 / HALF_OF_THE_DIGITS
 WALK_CARE = 0.7
 RELAX = 1.0 - DIGIT
 # Violation, over that of the last attempt, at which Newton's method is tried, and its steps.
-WALK_DROP, WALK_NEWTON = ROUGH, IDLE
+WALK_DROP, WALK_NEWTON = DIGIT, IDLE
 
 # Contacts that lift as they slide (`lifting`).
 

@@ -27,7 +27,7 @@ from math import sqrt
 
 from stiction.arrays.compiled import kernel, once
 from stiction.arrays.vectors import at, largest, over, put, times
-from stiction.solvers.contact.cone_newton.lifting import forbid_fast, forget_lifts, pause_lifts, resume_lifts
+from stiction.solvers.contact.cone_newton.lifting import forbid_fast, forget_lifts, may_lift, pause_lifts, resume_lifts
 from stiction.solvers.contact.cone_newton.one_contact import evaluate, into_cone, off_the_law
 from stiction.solvers.contact.cone_newton.proximal import copy_rows, distance, stage
 from stiction.solvers.contact.cone_newton.step import newton
@@ -64,6 +64,8 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, limits,
     into_cone(now.p, contacts)
     evaluate(contacts, now)
     violation, reached = keep_better(contacts, now, weight, violation, p)
+    # Where contacts may lift, a stage that fails soon is better: the walk in which they do arrives.
+    farther = not may_lift(contacts)
     steps, epsilon, care, tried, since = 0, 1.0, 0.0, violation, 0
     while steps < max_steps and steps - since <= patience and not violation <= tolerance:
         # One stage, in units of the loads at its centre.
@@ -72,7 +74,7 @@ def walk(contacts, search, system, weight, violation, tolerance, enough, limits,
         copy_rows(now.p, centre)
         solved, count = stage(
             contacts, now, search.trial, centre, search.spare, system, epsilon,
-            max(STAGE_PART * residual, STAGE_ROUNDING),
+            max(STAGE_PART * residual, STAGE_ROUNDING), farther,
         )  # fmt: skip
         steps += count + 1
 
