@@ -293,7 +293,7 @@ def cycles(contacts, search, system, spare, weight, warm, brief, enough, toleran
     least, violation = begin_open(contacts, search, system, weight, p)
 
     # Few contacts that press already need few steps. A large island in motion is solved softly, and not too exactly.
-    large = joining(contacts.segments, CROWD) > (LARGE if brief else MANY)
+    large = joining(contacts.segments, CROWD) > LARGE if brief else len(p) > MANY
     begun = warm and brief and not large and largest_of(p) > 0.0
     soft, max_steps = SOFTNESS, min(2 * RUN, max_steps) if warm and large else max_steps
     if warm and large and violation > NEAR:

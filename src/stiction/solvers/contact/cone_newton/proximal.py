@@ -80,17 +80,8 @@ def proximal(contacts, search, system, least, enough, max_steps):
     steps, epsilon, least_shrink = 0, min(LARGEST_EPSILON, largest / STAGE_LENGTH), 0.0
     while steps < max_steps and least > enough:
         # One stage; if it has no solution near by, try again with a larger ε.
-        solved, count = stage(
-            contacts,
-            now,
-            trial,
-            centre,
-            search.spare,
-            system,
-            epsilon,
-            max(STAGE_PART * largest, STAGE_ROUNDING),
-            False,
-        )
+        aim = max(STAGE_PART * largest, STAGE_ROUNDING)
+        solved, count = stage(contacts, now, trial, centre, search.spare, system, epsilon, aim, False)
         steps += count + 1
         if not solved:
             epsilon, least_shrink = min(LARGEST_STAGE, GROW * epsilon), CAREFUL
