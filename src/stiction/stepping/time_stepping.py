@@ -77,7 +77,8 @@ class TimeStepping:
     warm: start each solve from the last step's impulses
     workers: threads that solve the islands of a large step, to the same bits; what is one island takes one
     lift: whether contacts that slide slowly may lift as they slide where a step cannot be solved otherwise, in islands
-        of more than 20: gaps then open by some µm, and the trace says so; False for Coulomb's law as it is, at any cost
+        of more than 20, four of the same two bodies at most: gaps then open by some µm, and `report.lift` and the trace
+        say so; False for Coulomb's law as it is, at any cost
     on_failure: what a step does whose contact problem is not solved: "raise" SolveFailed, nothing having moved, or go
         on with the "best" answer that adds no energy; `report.ok` is False then, and the certificate says how far off
 
